@@ -2,20 +2,13 @@
 // half to even.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include "common/base/dtype.h"
+#include "common/base/half.h"
 
 namespace sluice::eval {
-
-inline float bf16_to_float(uint16_t bits) {
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-}
-uint16_t float_to_bf16(float value);
-float half_to_float(uint16_t bits);
-uint16_t float_to_half(float value);
 
 // The conversion of a float that its target cannot represent. Only E8M0 has rounding directions.
 struct Narrowing {

@@ -1,0 +1,185 @@
+// A loop graph: what a kernel computes, as loops over buffers with scalar instructions inside. It
+// knows no machine: how loops are ordered, tiled, vectorized and split is the generator's choice.
+//
+// A kernel is a list of nests that write disjoint bytes. A nest has outer axes, whose points are
+// independent of each other and may run in any order, and sweeps, which run one after the other at
+// each point. A sweep has inner axes of its own, which run in order, instructions, accumulators
+// (reductions and carried values), and stores:
+//
+//   for n in outer axes:                     (any order, any threads)
+//     sweep 0: for i in inner axes: a = max(a, load x[n, i])
+//     sweep 1: for i in inner axes: b = b + exp(load x[n, i] - a)
+//     sweep 2: for i in inner axes: store y[n, i] = exp(load x[n, i] - a) / b
+//
+// An instruction of a sweep without inner axes, and the final value of an accumulator, can be read
+// by later sweeps of the nest; others only in their own. Integers such as extents and indices are
+// expressions over sizes (dims of operands), axes, and values that were loaded.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/base/dtype.h"
+#include "common/loop/scalar.h"
+#include "common/symbolic/expression.h"
+
+namespace sluice::loop {
+
+using BufferId = int32_t;       // into LoopGraph::buffers
+using AxisId = int32_t;         // into Nest::axes
+using InstructionId = int32_t;  // into Nest::instructions
+using AccumulatorId = int32_t;  // into Nest::accumulators
+
+// One axis of how a buffer is stored: the part `index / divisor % modulus` of a logical index
+// (modulus 0: no modulus).
+struct StoredAxis {
+  int32_t dim = 0;  // logical
+  int64_t divisor = 1;
+  int64_t modulus = 0;
+  auto operator<=>(const StoredAxis&) const = default;
+};
+
+// Permutation and blocking, outermost stored axis first: dense is {0}, {1}, …; NHWC {0}, {2}, {3},
+// {1}; nChw16c {0}, {1, 16}, {2}, {3}, {1, 1, 16}; panels of nr columns {1, nr}, {0}, {1, 1, nr}.
+using StorageMap = std::vector<StoredAxis>;
+StorageMap dense_map(size_t rank);
+StorageMap channels_last_map(size_t rank);  // N, spatial axes, C
+
+struct Buffer {
+  DType dtype = DType::kF32;           // of the bytes; f16 and bf16 are f32 in instructions
+  std::vector<ExpressionId> dims;      // logical extents
+  std::vector<ExpressionId> capacity;  // extents that strides follow from; the dims, but for states
+  StorageMap storage;
+  bool is_written = false;
+  // A row-local buffer has the worker's scratch as memory; its contents live within one outer
+  // point. Operands come first in LoopGraph::buffers, in the order of the launch.
+  bool is_local = false;
+  bool operator==(const Buffer&) const = default;
+};
+
+// Holds when 0 <= value < limit.
+struct Guard {
+  ExpressionId value = -1;
+  ExpressionId limit = -1;
+  auto operator<=>(const Guard&) const = default;
+};
+
+// An element of a buffer by its logical index, one expression per dim.
+struct Access {
+  BufferId buffer = -1;
+  std::vector<ExpressionId> index;
+  auto operator<=>(const Access&) const = default;
+};
+
+enum class InstructionKind : uint8_t {
+  kConstant,     // bits
+  kIndex,        // the value of `index`, i64
+  kLoad,         // of `access` where all guards hold; operands[0] elsewhere (-1: no guards)
+  kTest,         // bool: all guards hold
+  kScalar,       // op of the operands
+  kAccumulator,  // accumulator's value: in its own sweep that before this iteration, later the
+                 // final
+  kPosition,     // the position of an accumulator kArgMax or kArgMin, i64
+};
+
+struct Instruction {
+  InstructionKind kind = InstructionKind::kConstant;
+  DType dtype = DType::kF32;  // f32, f64, i8 … u64, bool
+  ScalarOp op = ScalarOp::kAdd;
+  std::array<InstructionId, 3> operands = {-1, -1, -1};
+  uint64_t bits = 0;  // of the dtype, in the low bits
+  ExpressionId index = -1;
+  Access access;
+  std::vector<Guard> guards;
+  AccumulatorId accumulator = -1;
+  auto operator<=>(const Instruction&) const = default;
+};
+
+enum class Combine : uint8_t {
+  kSum,
+  kProduct,
+  kMax,  // a NaN wins
+  kMin,
+  kArgMax,  // the first of the largest; see is_last. NaN is as in eval: never larger
+  kArgMin,
+  kCarry,  // the next value is `value`, whatever it was: iterations run one after the other
+};
+
+struct Accumulator {
+  Combine combine = Combine::kSum;
+  DType dtype = DType::kF32;
+  int32_t sweep = 0;            // of which it is
+  InstructionId initial = -1;   // of a constant, or of an earlier sweep
+  InstructionId value = -1;     // combined in every iteration
+  InstructionId position = -1;  // kArgMax, kArgMin: i64
+  bool is_last = false;         // the last of equal ones
+  bool operator==(const Accumulator&) const = default;
+};
+
+struct Store {
+  Access access;
+  InstructionId value = -1;
+  std::vector<Guard> guards;  // stores only where they hold
+  bool operator==(const Store&) const = default;
+};
+
+struct Sweep {
+  std::vector<AxisId> axes;                 // outermost first; may be empty
+  std::vector<InstructionId> instructions;  // operands before their users
+  std::vector<AccumulatorId> accumulators;
+  std::vector<Store> stores;  // in order, after the instructions
+  bool operator==(const Sweep&) const = default;
+};
+
+struct Axis {
+  SymbolId symbol = -1;
+  ExpressionId extent = -1;  // over sizes
+  bool operator==(const Axis&) const = default;
+};
+
+struct Nest {
+  std::vector<Axis> axes;  // outer ones first, then those of the sweeps
+  int32_t outer = 0;       // number of outer axes
+  std::vector<Instruction> instructions;
+  std::vector<Accumulator> accumulators;
+  std::vector<Sweep> sweeps;
+};
+
+enum class SymbolRole : uint8_t { kSize, kAxis, kValue };
+struct LoopSymbol {
+  SymbolRole role = SymbolRole::kSize;
+  int32_t nest = -1;  // kAxis, kValue
+  // kSize: the index among all dims of all operands, in order. kAxis: AxisId. kValue: the
+  // InstructionId of an i64.
+  int32_t index = -1;
+  int64_t nominal = 1;  // kSize: the guess that plans are made for (common/symbolic/nominal.h)
+};
+
+struct LoopGraph {
+  std::vector<Buffer> buffers;
+  ExpressionTable expressions;
+  std::vector<LoopSymbol> symbols;  // parallel to the symbols of `expressions`
+  std::vector<Nest> nests;
+};
+
+bool is_fixed(const LoopGraph& graph);  // no size is a symbol
+// Returns the element offset of an access in its buffer, an expression over sizes, axes and values.
+ExpressionId offset_of(LoopGraph& graph, const Access& access);
+// Returns the number of elements that a buffer takes, gaps included.
+ExpressionId stored_elements(LoopGraph& graph, const Buffer& buffer);
+
+// The value of an expression split along one symbol: value = stride * symbol + rest, where neither
+// contains the symbol. Nothing when it is not of that form.
+struct Linear {
+  ExpressionId stride = -1;
+  ExpressionId rest = -1;
+};
+std::optional<Linear> split_linear(ExpressionTable& table, ExpressionId id, SymbolId symbol);
+bool mentions(const ExpressionTable& table, ExpressionId id, SymbolId symbol);
+
+// The dtype that instructions have for elements of a buffer's dtype: f32 for f16 and bf16.
+DType register_dtype(DType dtype);
+
+}  // namespace sluice::loop

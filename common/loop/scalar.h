@@ -1,0 +1,30 @@
+// The table of scalar instructions (scalar.def).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace sluice::loop {
+
+enum class ScalarOp : uint8_t {
+#define SLUICE_SCALAR(name, text, operands, result, cost) k##name,
+#include "common/loop/scalar.def"
+#undef SLUICE_SCALAR
+};
+
+enum class ScalarResult : uint8_t { kSame, kBool, kCast };
+enum class CostClass : uint8_t { kSimple, kDivide, kTranscendental };
+
+struct ScalarRow {
+  ScalarOp op;
+  std::string_view text;
+  int operands;
+  ScalarResult result;
+  CostClass cost;
+};
+
+const ScalarRow& scalar_row(ScalarOp op);
+std::optional<ScalarOp> scalar_from_text(std::string_view text);
+
+}  // namespace sluice::loop
