@@ -23,13 +23,10 @@
 
 #include <llvm/IR/IRBuilder.h>
 
-#include <cstdint>
-
 #include "common/target/profile.h"
+#include "stages/subgraph-optimize/codegen/emit/math_precision.h"
 
 namespace sluice {
-
-enum class MathPrecision : uint8_t { kDefault, kHigh, kPerformance };
 
 class MathEmitter {
  public:
