@@ -564,8 +564,10 @@ bool Lowering::can_reread(const Node& node, size_t result) const {
   return found != buffers_.end() && register_dtype(value.type().dtype) == value.type().dtype;
 }
 
-InstructionId Lowering::reread(const Node& node, size_t result, const Index& index) {
-  return load(buffers_.at(&node.output(result)), index, {}, -1);
+InstructionId Lowering::reread(const Node& node, size_t result, const Index& index,
+                               std::vector<Guard> guards) {
+  std::erase_if(guards, [&](const Guard& guard) { return always_holds(guard); });
+  return load(buffers_.at(&node.output(result)), index, std::move(guards), -1);
 }
 
 // ---- accumulators
@@ -626,8 +628,9 @@ std::optional<BufferId> Lowering::local_buffer(DType dtype, const Index& extents
   return static_cast<BufferId>(graph_.buffers.size()) - 1;
 }
 
-void Lowering::store_local(BufferId buffer, const Index& index, InstructionId value) {
-  nest().sweeps.back().stores.push_back({{buffer, index}, value, {}});
+void Lowering::store_local(BufferId buffer, const Index& index, InstructionId value,
+                           std::vector<Guard> guards) {
+  nest().sweeps.back().stores.push_back({{buffer, index}, value, std::move(guards)});
 }
 
 InstructionId Lowering::load_local(BufferId buffer, const Index& index) {

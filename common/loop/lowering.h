@@ -122,7 +122,8 @@ class Lowering {
   // An element of a result that was given in an earlier iteration or sweep, from its memory.
   // Available where can_reread says so: nothing follows the node, and memory holds all bits.
   bool can_reread(const Node& node, size_t result) const;
-  InstructionId reread(const Node& node, size_t result, const Index& index);
+  InstructionId reread(const Node& node, size_t result, const Index& index,
+                       std::vector<Guard> guards = {});
   bool is_wanted(const Node& node, size_t result) const;  // something uses it
 
   // ---- accumulators
@@ -138,7 +139,8 @@ class Lowering {
   // A buffer of these extents, or nothing when it would take more than the scratch that kernels may
   // have, or an extent is not known: then the row is computed again.
   std::optional<BufferId> local_buffer(DType dtype, const Index& extents);
-  void store_local(BufferId buffer, const Index& index, InstructionId value);
+  void store_local(BufferId buffer, const Index& index, InstructionId value,
+                   std::vector<Guard> guards = {});
   InstructionId load_local(BufferId buffer, const Index& index);
 
   // ---- operands that are constants
