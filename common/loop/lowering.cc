@@ -272,6 +272,14 @@ DType Lowering::dtype_of(InstructionId id) const {
   return graph_.nests.back().instructions[static_cast<size_t>(id)].dtype;
 }
 
+std::optional<double> Lowering::known_real(InstructionId id) const {
+  const Instruction& given = graph_.nests.back().instructions[static_cast<size_t>(id)];
+  if (given.kind != InstructionKind::kConstant) return std::nullopt;
+  if (given.dtype == DType::kF64) return std::bit_cast<double>(given.bits);
+  if (given.dtype == DType::kF32) return std::bit_cast<float>(static_cast<uint32_t>(given.bits));
+  return given.dtype == DType::kBool ? std::optional<double>(given.bits != 0) : std::nullopt;
+}
+
 InstructionId Lowering::real(DType dtype, double value) {
   if (dtype != DType::kF32 && dtype != DType::kF64)
     return integer(dtype, static_cast<int64_t>(value));
