@@ -138,7 +138,10 @@ Result<void> arg_best(Lowering& l, const Node& node) {
       l.accumulate(combine, extreme(l, l.dtype_of(x), combine == Combine::kArgMax ? 1 : -1), x,
                    position, is_last);
   l.begin_sweep({});
-  return l.give(node, 0, space.kept, l.position_of(best));
+  Id found = l.position_of(best);
+  if (l.table().bounds(space.inner[0]).low < 1)  // an axis without elements is a fault
+    found = l.scalar(ScalarOp::kCheckIndex, found, l.index_value(space.inner[0]));
+  return l.give(node, 0, space.kept, found);
 }
 
 std::string reduce_reason(const Node& node) {
