@@ -119,6 +119,14 @@ class Lowering {
   InstructionId reread(const Node& node, size_t result, const Index& index);
   bool is_wanted(const Node& node, size_t result) const;  // something uses it
 
+  // ---- elements that several sweeps read (lower/row.h)
+  // A load or a constant: reading the element again costs no more than keeping it.
+  bool is_read(InstructionId id) const;
+  // Stores an element that was computed when the value itself is an output; says whether it is.
+  bool store_if_output(const Value& value, const Index& index, InstructionId id);
+  // The instruction is the element, for what reads it in this sweep.
+  void remember(const Value& value, const Index& index, InstructionId id);
+
   // ---- accumulators
   AccumulatorId accumulate(Combine combine, InstructionId initial, InstructionId value,
                            InstructionId position = -1, bool is_last = false);
@@ -137,7 +145,7 @@ class Lowering {
 
   // ---- operands that are constants
   // The elements of a small constant, or nothing (see common/ops/small_constant.h); an absent input
-  // is nothing too.
+  // is nothing too. Inputs of the body of a Fused node are what the node is given.
   static std::optional<std::vector<int64_t>> integers(const Node& node, size_t input);
   static std::optional<std::vector<double>> reals(const Node& node, size_t input);
 
@@ -173,6 +181,7 @@ class Lowering {
   const Graph* body_ = nullptr;  // of a Fused node
   LoopGraph graph_;
   std::vector<const Value*> operands_;
+  std::vector<bool> is_stored_;                    // by output
   std::map<const Value*, BufferId> buffers_;       // by the value inside; looked up only
   std::map<ExpressionId, ExpressionId> imported_;  // from the module's expressions
   // The elements that were given or computed in this sweep, and those that later sweeps can read.

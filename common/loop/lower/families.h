@@ -13,5 +13,7 @@ std::span<const LoweringRow> conversion_rows();
 std::span<const LoweringRow> view_rows();
 std::span<const LoweringRow> reduction_rows();
 std::span<const LoweringRow> softmax_rows();
+std::span<const LoweringRow> normalization_rows();
+std::span<const LoweringRow> pooling_rows();
 
 }  // namespace sluice::loop
