@@ -15,5 +15,6 @@ std::span<const LoweringRow> reduction_rows();
 std::span<const LoweringRow> softmax_rows();
 std::span<const LoweringRow> normalization_rows();
 std::span<const LoweringRow> pooling_rows();
+std::span<const LoweringRow> quantization_rows();
 
 }  // namespace sluice::loop

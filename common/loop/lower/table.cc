@@ -7,8 +7,9 @@ namespace {
 
 std::vector<const LoweringRow*> make_index() {
   std::vector<const LoweringRow*> index;
-  for (const auto rows : {unary_rows(), binary_rows(), conversion_rows(), view_rows(),
-                          reduction_rows(), softmax_rows(), normalization_rows(), pooling_rows()}) {
+  for (const auto rows :
+       {unary_rows(), binary_rows(), conversion_rows(), view_rows(), reduction_rows(),
+        softmax_rows(), normalization_rows(), pooling_rows(), quantization_rows()}) {
     for (const LoweringRow& row : rows) {
       const auto op = static_cast<size_t>(row.op);
       if (index.size() <= op) index.resize(op + 1);
