@@ -32,6 +32,7 @@ ALLOWED = {
     "common/symbolic": [BASE],
     "common/ir": [BASE, SYMBOLIC],
     "common/ops": [BASE, SYMBOLIC, IR],
+    "common/loop": UP_TO_OPS,
     "common/tensorfile": [BASE],
     "common/wire": [BASE],
     "common/omfile": [BASE, SYMBOLIC],

@@ -263,7 +263,10 @@ Result<void> eval_reduce_sum(EvalCall& call) { return reduce_sum(call, Itself(),
 Result<void> eval_reduce_mean(EvalCall& call) {
   return reduce_sum(call, Itself(), [](double sum, double n) { return sum / n; });
 }
-Result<void> eval_reduce_l1(EvalCall& call) { return reduce_sum(call, Absolute(), keep_sum); }
+Result<void> eval_reduce_l1(EvalCall& call) {
+  if (call.input(0).dtype == DType::kU64) return reduce_sum(call, Itself(), keep_sum);
+  return reduce_sum(call, Absolute(), keep_sum);
+}
 Result<void> eval_reduce_l2(EvalCall& call) {
   return reduce_sum(call, Square(), [](double sum, double) { return std::sqrt(sum); });
 }

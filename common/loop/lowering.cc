@@ -58,10 +58,6 @@ const Graph* body_of(const Node& node) {
   return node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
 }
 
-bool does_nothing(const Sweep& sweep) {
-  return sweep.instructions.empty() && sweep.accumulators.empty() && sweep.stores.empty();
-}
-
 // Returns a constant input, null when the input is none. Inputs of the body of a Fused node are
 // what the node is given.
 const Value* find_constant(const Node& node, size_t input) {
@@ -249,14 +245,31 @@ Index Lowering::begin_nest(const Index& extents) {
   return index;
 }
 
+namespace {
+
+bool is_idle(const Sweep& sweep) {
+  return sweep.instructions.empty() && sweep.accumulators.empty() && sweep.stores.empty();
+}
+
+}  // namespace
+
+// Returns true when the same instruction may have another value after the sweep that ends.
+bool Lowering::may_change(const Instruction& instruction) const {
+  const Nest& nest = graph_.nests.back();
+  if (instruction.kind == InstructionKind::kLoad)
+    return graph_.buffers[static_cast<size_t>(instruction.access.buffer)].is_written;
+  if (instruction.accumulator < 0) return false;
+  return nest.accumulators[static_cast<size_t>(instruction.accumulator)].sweep ==
+         static_cast<int32_t>(nest.sweeps.size()) - 1;
+}
+
 Index Lowering::begin_sweep(const Index& extents) {
   if (nest().sweeps.back().axes.empty()) {  // its elements stay known
     visible_ = known_;
     equal_visible_ = equal_;
-    // An accumulator has another value after its sweep.
-    std::erase_if(equal_visible_, [](const auto& entry) { return entry.first.accumulator >= 0; });
-    if (does_nothing(nest().sweeps.back())) nest().sweeps.pop_back();
   }
+  std::erase_if(equal_visible_, [&](const auto& entry) { return may_change(entry.first); });
+  if (nest().sweeps.back().axes.empty() && is_idle(nest().sweeps.back())) nest().sweeps.pop_back();
   known_ = visible_;
   equal_ = equal_visible_;
   Index index;
@@ -698,7 +711,7 @@ void Lowering::finish() {
     std::vector<Sweep> kept;
     for (size_t i = 0; i < nest.sweeps.size(); ++i) {
       Sweep& sweep = nest.sweeps[i];
-      if (does_nothing(sweep)) continue;
+      if (is_idle(sweep)) continue;
       new_sweep[i] = static_cast<int32_t>(kept.size());
       kept.push_back(std::move(sweep));
     }

@@ -165,6 +165,7 @@ class Lowering {
                      InstructionId otherwise);
   InstructionId constant(const Value& value, std::span<const std::byte> bytes);
   bool always_holds(const Guard& guard);
+  bool may_change(const Instruction& instruction) const;
   void describe_buffer(const Value& value, Buffer& buffer);
   Result<void> lower_elements();
   void finish();

@@ -4,6 +4,12 @@
 
 namespace sluice {
 
+std::string node_text(const pb::ModelDef& model, uint32_t node) {
+  const std::string text = "node '" + NodeNames(model)[node] + "'";
+  if (node >= static_cast<uint32_t>(model.node_op_size())) return text;
+  return text + " (" + model.ops(static_cast<int>(model.node_op(static_cast<int>(node)))) + ")";
+}
+
 std::string maker_text(const pb::ModelDef& model, const pb::FixedPart& part, int value) {
   int first = 0;
   for (int t = 0; t < part.task_kind_size(); ++t) {

@@ -39,10 +39,8 @@ class NodeNames {
   bool valid_ = false;
 };
 
-// Returns "node 'conv1'", for messages.
-inline std::string node_text(const pb::ModelDef& model, uint32_t node) {
-  return "node '" + NodeNames(model)[node] + "'";
-}
+// Returns "node 'conv1' (Conv)", for messages; without the op where the model does not say it.
+std::string node_text(const pb::ModelDef& model, uint32_t node);
 
 // Returns the node that makes a value of a part, as node_text writes it; empty for a value that no
 // task makes.

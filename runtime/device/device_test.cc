@@ -246,6 +246,33 @@ TEST_P(DeviceTest, ReportsTheFirstFailureInTaskOrder) {
   }
 }
 
+// Block 11 of a kernel meets an index out of range while pointers[0] points to true.
+void fault_at_times(const KernelArgs* args, uint32_t block, uint32_t) {
+  if (block == 11 && *static_cast<const bool*>(args->pointers[0])) *args->fault = 7;
+}
+
+// The task that met an index out of range is reported, once, whichever thread ran the block.
+TEST_P(DeviceTest, AnIndexOutOfRangeIsTheRunsError) {
+  const auto made = shared_device(GetParam());
+  ASSERT_TRUE(made);
+  TaskQueue queue{.tasks = {{.blocks = 64, .kernel = fault_at_times},
+                            {.blocks = 64, .operand_begin = 1, .kernel = fault_at_times},
+                            {.blocks = 64, .kernel = fault_at_times}},
+                  .streams = {{0, 1, 2}}};
+  Walk walk(queue);
+  bool never = false, faults = false;
+  void* operands[] = {&never, &faults};
+  for (int round = 0; round < 200; ++round) {
+    faults = round % 2 == 0;
+    const auto done = walk.run(**made, operands, {});
+    ASSERT_EQ(done.ok(), !faults);
+    if (done) continue;
+    EXPECT_EQ(done.error().code, ErrorCode::kBadValue);
+    EXPECT_EQ(done.error().message, "an index is out of range");
+    EXPECT_EQ(walk.failed_task(), 1u);
+  }
+}
+
 TEST(SharedDevice, IsOnePerNumberOfThreads) {
   const auto two = shared_device(2).value();
   EXPECT_EQ(two, shared_device(2).value());

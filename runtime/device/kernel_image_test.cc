@@ -33,12 +33,33 @@ TEST(KernelImage, RunsCodeWithConstantsAndCalls) {
   ASSERT_NE(kernel, nullptr);
   float in[4] = {1, 2, 3, 4}, out[4] = {};
   void* pointers[] = {out, in};
-  const KernelArgs args{pointers, nullptr, nullptr};
+  uint32_t fault = 0;
+  const KernelArgs args{pointers, nullptr, nullptr, &fault};
   KernelImage moved = *std::move(image);
   for (uint32_t block = 0; block < 4; ++block) kernel(&args, block, 4);
   EXPECT_THAT(out, testing::ElementsAre(1, 20, 300, 4000));
   EXPECT_EQ(moved.find("k_absent"), nullptr);
   EXPECT_EQ(moved.find("k_scale_by_table"), kernel);
+}
+
+TEST(KernelImage, RunsCodeThatTellsOfAnIndexOutOfRange) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "kernel objects are x86-64";
+#endif
+  auto image = load_all({object_bytes()});
+  ASSERT_TRUE(image.ok()) << error_text(image.error());
+  KernelFunction kernel = image->find("k_pick");
+  ASSERT_NE(kernel, nullptr);
+  float x[4] = {1, 2, 3, 4}, y[2] = {};
+  int64_t index[2] = {2, 4};
+  void* pointers[] = {y, x, index};
+  uint32_t fault = 0;
+  const KernelArgs args{pointers, nullptr, nullptr, &fault};
+  kernel(&args, 0, 2);
+  EXPECT_EQ(fault, 0u);
+  kernel(&args, 1, 2);
+  EXPECT_NE(fault, 0u);
+  EXPECT_THAT(y, testing::ElementsAre(3, 4));
 }
 
 TEST(KernelImage, NothingIsAnEmptyImage) {

@@ -54,8 +54,9 @@ struct Launch {
   uint32_t scratch_bytes = 0;
   bool flush_denormals = false;  // around kernel; never around call
   uint32_t task = 0;             // names the launch in a failure
-  Failure* failure = nullptr;    // where errors go: of call, and of memory for scratch; never null
-                                 // when either is wanted
+  Failure* failure = nullptr;    // where errors go: of call, of memory for scratch, and of indices
+                                 // that the kernel found out of range; never null when one can
+                                 // occur
 };
 
 // A thread's own scratch, 64-byte aligned; it grows on demand and is kept. Null when there is no

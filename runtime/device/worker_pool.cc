@@ -30,31 +30,51 @@ class SpinLimit {
   std::chrono::steady_clock::time_point start_;
 };
 
-void run_block(const Launch& launch, const KernelArgs& args, uint32_t block) {
-  if (launch.kernel != nullptr) {
-    launch.kernel(&args, block, launch.blocks);
-    return;
+// The blocks of a launch that one thread runs.
+class ThreadBlocks {
+ public:
+  ThreadBlocks(const Launch& launch, Scratch& scratch)
+      : launch_(launch),
+        args_{launch.operands, launch.symbols, scratch.get(launch.scratch_bytes), &fault_},
+        flush_(launch.flush_denormals && launch.kernel != nullptr) {
+    if (has_scratch()) return;
+    launch.failure->note(launch.task,
+                         memory_error(launch.scratch_bytes, "the scratch of a thread"));
   }
-  auto done = within_memory([&] { return launch.call(launch.call_state, launch.operands); });
-  if (!done) launch.failure->note(launch.task, std::move(done).error());
-}
 
-// Gets the scratch of the launch. Returns false when there is no memory for it: the launch has then
-// failed, and its blocks are taken but not run.
-bool get_scratch(const Launch& launch, Scratch& scratch, KernelArgs& args) {
-  args.scratch = scratch.get(launch.scratch_bytes);
-  if (args.scratch != nullptr || launch.scratch_bytes == 0) return true;
-  launch.failure->note(launch.task, memory_error(launch.scratch_bytes, "the scratch of a thread"));
-  return false;
-}
+  // Does nothing without memory for the scratch: the launch has then failed.
+  void run(uint32_t block) {
+    if (!has_scratch()) return;
+    if (launch_.kernel != nullptr) {
+      launch_.kernel(&args_, block, launch_.blocks);
+      return;
+    }
+    auto done = within_memory([&] { return launch_.call(launch_.call_state, launch_.operands); });
+    if (!done) launch_.failure->note(launch_.task, std::move(done).error());
+  }
+
+  // Notes what the kernel found wrong in any of the blocks. To be called after the last one.
+  void end() const {
+    if (fault_ == 0) return;
+    launch_.failure->note(launch_.task,
+                          make_error(ErrorCode::kBadValue, "an index is out of range"));
+  }
+
+ private:
+  bool has_scratch() const { return args_.scratch != nullptr || launch_.scratch_bytes == 0; }
+
+  const Launch& launch_;
+  uint32_t fault_ = 0;
+  const KernelArgs args_;
+  const FlushDenormals flush_;
+};
 
 }  // namespace
 
 void run_inline(const Launch& launch, Scratch& scratch) {
-  KernelArgs args{launch.operands, launch.symbols, nullptr};
-  if (!get_scratch(launch, scratch, args)) return;
-  const FlushDenormals flush(launch.flush_denormals && launch.kernel != nullptr);
-  for (uint32_t block = 0; block < launch.blocks; ++block) run_block(launch, args, block);
+  ThreadBlocks mine(launch, scratch);
+  for (uint32_t block = 0; block < launch.blocks; ++block) mine.run(block);
+  mine.end();
 }
 
 WorkerPool::~WorkerPool() {
@@ -133,16 +153,14 @@ void WorkerPool::end(int slot) {
 
 void WorkerPool::run_blocks(int slot, Scratch& scratch, int index) {
   Slot& s = slots_[slot];
-  const Launch& launch = s.launch;
-  KernelArgs args{launch.operands, launch.symbols, nullptr};
-  const bool ready = get_scratch(launch, scratch, args);
-  const FlushDenormals flush(launch.flush_denormals && launch.kernel != nullptr);
+  ThreadBlocks mine(s.launch, scratch);
   while (may_work(index)) {
     const uint32_t block = s.next.fetch_add(1);
-    if (block >= launch.blocks) return;
-    if (block + 1 == launch.blocks) open_.fetch_and(~(uint64_t{1} << slot));
-    if (ready) run_block(launch, args, block);
+    if (block >= s.launch.blocks) break;
+    if (block + 1 == s.launch.blocks) open_.fetch_and(~(uint64_t{1} << slot));
+    mine.run(block);
   }
+  mine.end();
 }
 
 void WorkerPool::work(int index, Worker& me) {

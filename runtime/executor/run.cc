@@ -105,17 +105,16 @@ void Run::use_arena(std::byte* arena) {
   ready_ = false;
 }
 
-// Adds the node's name to an error. A generated kernel only fails for lack of scratch memory, and
-// knows no names.
+// Adds the node's name to an error. A generated kernel fails for lack of scratch memory or for an
+// index out of range, and knows no names.
 Error Run::name_node(Error error) const {
-  const bool is_kernel = error.code == ErrorCode::kLimit &&
-                         walk_.failed_task() < model_->queue().tasks.size() &&
-                         model_->queue().tasks[walk_.failed_task()].kernel != nullptr;
-  if (is_kernel)
-    error.message =
-        node_text(model_->def(), model_->part().task_node(static_cast<int>(walk_.failed_task()))) +
-        ": " + error.message;
-  return error;
+  const uint32_t task = walk_.failed_task();
+  const bool is_kernels = error.code == ErrorCode::kLimit || error.code == ErrorCode::kBadValue;
+  if (!is_kernels || task >= model_->queue().tasks.size() ||
+      model_->queue().tasks[task].kernel == nullptr)
+    return error;
+  const uint32_t node = model_->part().task_node(static_cast<int>(task));
+  return std::move(error).within(node_text(model_->def(), node));
 }
 
 Result<void> Run::execute(const WalkObserver& observer) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -184,6 +185,50 @@ TEST(Run, FlushesDenormalsUnlessAskedNotTo) {
   volatile float tiny = 1e-40f;
   volatile float one = 1.0f;
   EXPECT_GT(tiny * one, 0) << "the caller's own mode must be back";
+}
+
+// Computes y[block] = x[index[block]] of 16 elements; operands: y, x, index.
+void pick(const KernelArgs* args, uint32_t block, uint32_t) {
+  const int64_t index = static_cast<const int64_t*>(args->pointers[2])[block];
+  const int64_t clamped = std::clamp<int64_t>(index, 0, 15);
+  if (clamped != index) *args->fault = 1;
+  static_cast<float*>(args->pointers[0])[block] =
+      static_cast<const float*>(args->pointers[1])[clamped];
+}
+
+pb::ModelDef pick_model(bool names_op) {
+  ModelBuilder b;
+  const uint32_t x = b.input("x", b.type(DType::kF32, {16}));
+  const uint32_t index = b.input("index", b.type(DType::kI64, {8}));
+  const uint32_t y = b.output("y", b.type(DType::kF32, {8}));
+  b.launch("g", b.stream("s"), b.test_kernel("pick", 8), {y}, {x, index});
+  if (names_op) {
+    b.model.add_ops("Gather");
+    b.model.add_node_op(0);
+  }
+  return b.model;
+}
+
+TEST(Run, AnIndexOutOfRangeIsAnErrorThatNamesTheNode) {
+  const Floats x(16, 1.5f);
+  std::vector<int64_t> index(8, 15);
+  for (const bool names_op : {false, true}) {
+    const auto model = open_model(pick_model(names_op), {{"pick", pick}});
+    for (const int threads : {1, 2}) {
+      ModelRun run(model, shared_device(threads).value());
+      ASSERT_TRUE(run.bind_input(0, std::as_bytes(std::span(x))));
+      for (const int64_t last : {int64_t{16}, int64_t{0}, int64_t{-1}}) {
+        index[7] = last;
+        ASSERT_TRUE(run.bind_input(1, std::as_bytes(std::span(index))));
+        const auto done = run.execute();
+        ASSERT_EQ(done.ok(), last == 0);
+        if (done) continue;
+        EXPECT_EQ(done.error().code, ErrorCode::kBadValue);
+        EXPECT_EQ(done.error().message, names_op ? "node 'g' (Gather): an index is out of range"
+                                                 : "node 'g': an index is out of range");
+      }
+    }
+  }
 }
 
 TEST(Run, CopiesAndShowsEveryTaskToAnObserver) {

@@ -1,101 +1,29 @@
-#include <gtest/gtest.h>
-
-#include "common/loop/lowering_testing.h"
+#include "common/loop/lower/family_testing.h"
 
 namespace sluice::loop {
 namespace {
 
-void expect_equal(std::initializer_list<LoweringCase> cases) {
-  for (const LoweringCase& test : cases) EXPECT_EQ(lowering_difference(test), "") << test.graphs;
+TEST(BinaryTest, GatesOfSwish) {
+  for (const std::string dims : {"3, 5", "N, M", "2, 0"}) {
+    const std::string inputs = "%a: D[" + dims + "], %b: D[" + dims + "]";
+    expect_same({inputs, "%y = SwiGLU(%a, %b)", 16});
+    expect_same({inputs, "%y = SwiGLU(%a, %b) {alpha = 1.5}", 16});
+  }
 }
 
-TEST(BinaryLoweringTest, SwiGLU) {
-  expect_equal({
-      {one_node("%a: f32[3, 5], %b: f32[3, 5]", "%y = SwiGLU(%a, %b) {alpha = 1.5}"), {}, 16},
-      {one_node("%a: f32[N, M], %b: f32[N, M]", "%y = SwiGLU(%a, %b) {alpha = 1.5}"),
-       {{"N", 3}, {"M", 5}},
-       16},
-      {one_node("%a: f32[N, 0], %b: f32[N, 0]", "%y = SwiGLU(%a, %b) {alpha = 1.5}"),
-       {{"N", 2}},
-       16},
-      {one_node("%a: f64[3, 5], %b: f64[3, 5]", "%y = SwiGLU(%a, %b) {alpha = 1.5}"), {}, 16},
-      {one_node("%a: f64[N, M], %b: f64[N, M]", "%y = SwiGLU(%a, %b) {alpha = 1.5}"),
-       {{"N", 3}, {"M", 5}},
-       16},
-      {one_node("%a: f64[N, 0], %b: f64[N, 0]", "%y = SwiGLU(%a, %b) {alpha = 1.5}"),
-       {{"N", 2}},
-       16},
-      {one_node("%a: f16[3, 5], %b: f16[3, 5]", "%y = SwiGLU(%a, %b) {alpha = 1.5}"), {}, 4},
-      {one_node("%a: f16[N, M], %b: f16[N, M]", "%y = SwiGLU(%a, %b) {alpha = 1.5}"),
-       {{"N", 3}, {"M", 5}},
-       4},
-      {one_node("%a: f16[N, 0], %b: f16[N, 0]", "%y = SwiGLU(%a, %b) {alpha = 1.5}"),
-       {{"N", 2}},
-       4},
-      {one_node("%a: bf16[3, 5], %b: bf16[3, 5]", "%y = SwiGLU(%a, %b) {alpha = 1.5}"), {}, 4},
-      {one_node("%a: bf16[N, M], %b: bf16[N, M]", "%y = SwiGLU(%a, %b) {alpha = 1.5}"),
-       {{"N", 3}, {"M", 5}},
-       4},
-      {one_node("%a: bf16[N, 0], %b: bf16[N, 0]", "%y = SwiGLU(%a, %b) {alpha = 1.5}"),
-       {{"N", 2}},
-       4},
-  });
-}
-
-TEST(BinaryLoweringTest, Pow) {
-  expect_equal({
-      {one_node("%a: i8[3, 5]", "%y = Pow(%a, i64 [0])"), {}, 0},
-      {one_node("%a: i8[3, 5]", "%y = Pow(%a, i64[1] [1])"), {}, 0},
-      {one_node("%a: i8[3, 5]", "%y = Pow(%a, i32 [2])"), {}, 0},
-      {one_node("%a: i8[3, 5]", "%y = Pow(%a, f32 [3])"), {}, 0},
-      {one_node("%a: i8[3, 5]", "%y = Pow(%a, f64 [7])"), {}, 0},
-      {one_node("%a: i8[3, 5]", "%y = Pow(%a, i64 [63])"), {}, 0},
-      {one_node("%a: u8[3, 5]", "%y = Pow(%a, i64 [0])"), {}, 0},
-      {one_node("%a: u8[3, 5]", "%y = Pow(%a, i64[1] [1])"), {}, 0},
-      {one_node("%a: u8[3, 5]", "%y = Pow(%a, i32 [2])"), {}, 0},
-      {one_node("%a: u8[3, 5]", "%y = Pow(%a, f32 [3])"), {}, 0},
-      {one_node("%a: u8[3, 5]", "%y = Pow(%a, f64 [7])"), {}, 0},
-      {one_node("%a: u8[3, 5]", "%y = Pow(%a, i64 [63])"), {}, 0},
-      {one_node("%a: i32[3, 5]", "%y = Pow(%a, i64 [0])"), {}, 0},
-      {one_node("%a: i32[3, 5]", "%y = Pow(%a, i64[1] [1])"), {}, 0},
-      {one_node("%a: i32[3, 5]", "%y = Pow(%a, i32 [2])"), {}, 0},
-      {one_node("%a: i32[3, 5]", "%y = Pow(%a, f32 [3])"), {}, 0},
-      {one_node("%a: i32[3, 5]", "%y = Pow(%a, f64 [7])"), {}, 0},
-      {one_node("%a: i32[3, 5]", "%y = Pow(%a, i64 [63])"), {}, 0},
-      {one_node("%a: u32[3, 5]", "%y = Pow(%a, i64 [0])"), {}, 0},
-      {one_node("%a: u32[3, 5]", "%y = Pow(%a, i64[1] [1])"), {}, 0},
-      {one_node("%a: u32[3, 5]", "%y = Pow(%a, i32 [2])"), {}, 0},
-      {one_node("%a: u32[3, 5]", "%y = Pow(%a, f32 [3])"), {}, 0},
-      {one_node("%a: u32[3, 5]", "%y = Pow(%a, f64 [7])"), {}, 0},
-      {one_node("%a: u32[3, 5]", "%y = Pow(%a, i64 [63])"), {}, 0},
-      {one_node("%a: i64[3, 5]", "%y = Pow(%a, i64 [0])"), {}, 0},
-      {one_node("%a: i64[3, 5]", "%y = Pow(%a, i64[1] [1])"), {}, 0},
-      {one_node("%a: i64[3, 5]", "%y = Pow(%a, i32 [2])"), {}, 0},
-      {one_node("%a: i64[3, 5]", "%y = Pow(%a, f32 [3])"), {}, 0},
-      {one_node("%a: i64[3, 5]", "%y = Pow(%a, f64 [7])"), {}, 0},
-      {one_node("%a: i64[3, 5]", "%y = Pow(%a, i64 [63])"), {}, 0},
-      {one_node("%a: u64[3, 5]", "%y = Pow(%a, i64 [0])"), {}, 0},
-      {one_node("%a: u64[3, 5]", "%y = Pow(%a, i64[1] [1])"), {}, 0},
-      {one_node("%a: u64[3, 5]", "%y = Pow(%a, i32 [2])"), {}, 0},
-      {one_node("%a: u64[3, 5]", "%y = Pow(%a, f32 [3])"), {}, 0},
-      {one_node("%a: u64[3, 5]", "%y = Pow(%a, f64 [7])"), {}, 0},
-      {one_node("%a: u64[3, 5]", "%y = Pow(%a, i64 [63])"), {}, 0},
-      {one_node("%a: f32[N, 5]", "%y = Pow(%a, i64 [0])"), {{"N", 2}}, 16},
-      {one_node("%a: f32[N, 5]", "%y = Pow(%a, i64[1] [1])"), {{"N", 2}}, 16},
-      {one_node("%a: f32[N, 5]", "%y = Pow(%a, i32 [2])"), {{"N", 2}}, 16},
-      {one_node("%a: f32[N, 5]", "%y = Pow(%a, f32 [3])"), {{"N", 2}}, 16},
-      {one_node("%a: f32[N, 5]", "%y = Pow(%a, f64 [2.5])"), {{"N", 2}}, 16},
-      {one_node("%a: f64[N, 5]", "%y = Pow(%a, i64 [0])"), {{"N", 2}}, 16},
-      {one_node("%a: f64[N, 5]", "%y = Pow(%a, i64[1] [1])"), {{"N", 2}}, 16},
-      {one_node("%a: f64[N, 5]", "%y = Pow(%a, i32 [2])"), {{"N", 2}}, 16},
-      {one_node("%a: f64[N, 5]", "%y = Pow(%a, f32 [3])"), {{"N", 2}}, 16},
-      {one_node("%a: f64[N, 5]", "%y = Pow(%a, f64 [2.5])"), {{"N", 2}}, 16},
-      {one_node("%a: f16[N, 5]", "%y = Pow(%a, i64 [0])"), {{"N", 2}}, 4},
-      {one_node("%a: f16[N, 5]", "%y = Pow(%a, i64[1] [1])"), {{"N", 2}}, 4},
-      {one_node("%a: f16[N, 5]", "%y = Pow(%a, i32 [2])"), {{"N", 2}}, 4},
-      {one_node("%a: f16[N, 5]", "%y = Pow(%a, f32 [3])"), {{"N", 2}}, 4},
-      {one_node("%a: f16[N, 5]", "%y = Pow(%a, f64 [2.5])"), {{"N", 2}}, 4},
-  });
+TEST(BinaryTest, ConstantPowers) {
+  for (const std::string exponent :
+       {"i64[] [0]", "i64[1] [1]", "i32[] [2]", "f32[] [3]", "f64[] [7]", "i64[] [63]"}) {
+    const std::string constant = "%k = constant " + exponent + "\n";
+    expect_same({"%x: D[N, 5]",
+                 "%y = Pow(%x, %k)",
+                 0,
+                 {},
+                 {"i8", "u8", "i32", "u32", "i64", "u64"},
+                 constant});
+    if (exponent != "i64[] [63]")
+      expect_same({"%x: D[N, 5]", "%y = Pow(%x, %k)", 16, {}, {"f32", "f64", "f16"}, constant});
+  }
 }
 
 }  // namespace

@@ -1,505 +1,99 @@
-#include <gtest/gtest.h>
-
-#include "common/loop/lowering_testing.h"
+#include "common/loop/lower/family_testing.h"
 
 namespace sluice::loop {
 namespace {
 
-void expect_equal(std::initializer_list<LoweringCase> cases) {
-  for (const LoweringCase& test : cases) EXPECT_EQ(lowering_difference(test), "") << test.graphs;
+using Ranges = std::map<std::string, std::pair<double, double>>;
+const Ranges kRanges = {
+    {"x", {-3, 5}}, {"s", {-2, 2}}, {"b", {-1, 1}}, {"m", {-2, 2}}, {"v", {0.5, 4}}};
+
+void expect_normalized(const std::string& inputs, const std::string& node) {
+  expect_same({inputs, node, 32, kRanges});
 }
 
-TEST(NormalizationLoweringTest, LayerNormalization) {
-  expect_equal({
-      {one_node("%x: f32[2, 3, 8], %s: f32[8], %b: f32[8]", "%y = LayerNormalization(%x, %s, %b)"),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[N, 3, 8], %s: f32[3, 8], %b: f32[8]",
-                "%y, %m, %v = LayerNormalization(%x, %s, %b) {axis = 1}"),
-       {{"N", 4}},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[N, M, 8], %s: f32[1], %b: f32[M, 1]",
-                "%y = LayerNormalization(%x, %s, %b) {axis = -2, epsilon = 0.01}"),
-       {{"N", 3}, {"M", 5}},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f64[2, 3, 8], %s: f64[8], %b: f64[8]", "%y = LayerNormalization(%x, %s, %b)"),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f64[N, 3, 8], %s: f64[3, 8], %b: f64[8]",
-                "%y, %m, %v = LayerNormalization(%x, %s, %b) {axis = 1}"),
-       {{"N", 4}},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f64[N, M, 8], %s: f64[1], %b: f64[M, 1]",
-                "%y = LayerNormalization(%x, %s, %b) {axis = -2, epsilon = 0.01}"),
-       {{"N", 3}, {"M", 5}},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f16[2, 3, 8], %s: f16[8], %b: f16[8]", "%y = LayerNormalization(%x, %s, %b)"),
-       {},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f16[N, 3, 8], %s: f16[3, 8], %b: f16[8]",
-                "%y, %m, %v = LayerNormalization(%x, %s, %b) {axis = 1}"),
-       {{"N", 4}},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f16[N, M, 8], %s: f16[1], %b: f16[M, 1]",
-                "%y = LayerNormalization(%x, %s, %b) {axis = -2, epsilon = 0.01}"),
-       {{"N", 3}, {"M", 5}},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: bf16[2, 3, 8], %s: bf16[8], %b: bf16[8]",
-                "%y = LayerNormalization(%x, %s, %b)"),
-       {},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: bf16[N, 3, 8], %s: bf16[3, 8], %b: bf16[8]",
-                "%y, %m, %v = LayerNormalization(%x, %s, %b) {axis = 1}"),
-       {{"N", 4}},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: bf16[N, M, 8], %s: bf16[1], %b: bf16[M, 1]",
-                "%y = LayerNormalization(%x, %s, %b) {axis = -2, epsilon = 0.01}"),
-       {{"N", 3}, {"M", 5}},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f16[2, 3, 8], %s: f32[8], %b: f32[8]",
-                "%y, %m, %v = LayerNormalization(%x, %s, %b) {stash_type = 1}"),
-       {},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f16[2, 3, 8], %s: f16[8]",
-                "%y, %m, %v = LayerNormalization(%x, %s) {stash_type = 10}"),
-       {},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[2, 3, 8], %s: f32[8]",
-                "%y, %m, %v = LayerNormalization(%x, %s) {stash_type = 11}"),
-       {},
-       64,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[2, 3, 8], %s: f32[1, 1, 1, 8], %b: f32[1, 1, 8]",
-                "%y = LayerNormalization(%x, %s, %b)"),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[2, 3, 8], %s: f32[2, 1, 8], %b: f32[3, 1]",
-                "%y = LayerNormalization(%x, %s, %b)"),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[N, 0], %s: f32[0]", "%y = LayerNormalization(%x, %s)"), {{"N", 2}}, 32},
-      {one_node("%x: f32[N, 6], %s: f32[6]", "%y, %m = LayerNormalization(%x, %s)"),
-       {{"N", 0}},
-       32},
-      {one_node("%x: f32[6, 1], %s: f32[1]", "%y, %m = LayerNormalization(%x, %s)"),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[5, 7], %s: f32[7]", "%y = LayerNormalization(%x, %s) {axis = 0}"),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-  });
+TEST(NormalizationTest, Layers) {
+  const std::string node = "%y = LayerNormalization(%x, %s, %b)";
+  expect_normalized("%x: D[2, 3, 8], %s: D[8], %b: D[8]", node);
+  expect_normalized("%x: D[N, 3, M], %s: D[3, M], %b: D[M]", node + " {axis = 1}");
+  expect_normalized("%x: D[N, M, 8], %s: D[1], %b: D[M, 1]", node + " {axis = -2, epsilon = 0.01}");
+  expect_normalized("%x: D[2, 3, 8], %s: D[1, 1, 1, 8], %b: D[1, 1, 8]", node);
+  expect_normalized("%x: D[2, 3, 8], %s: D[2, 1, 8], %b: D[3, 1]", node);
+  expect_normalized("%x: D[5, 7], %s: D[7]", "%y = LayerNormalization(%x, %s) {axis = 0}");
+  expect_normalized("%x: D[N, 0], %s: D[0]", "%y = LayerNormalization(%x, %s)");
+  expect_normalized("%x: D[N, 1], %s: D[1]", "%y = LayerNormalization(%x, %s)");
+  expect_normalized("%x: D[N, 600], %s: f32[600]", "%y = LayerNormalization(%x, %s)");
 }
 
-TEST(NormalizationLoweringTest, RMSNormalization) {
-  expect_equal({
-      {one_node("%x: f32[2, 3, 8], %s: f32[8]", "%y = RMSNormalization(%x, %s)"),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[N, 3, 8], %s: f32[3, 8]",
-                "%y = RMSNormalization(%x, %s) {axis = 1, epsilon = 0.1}"),
-       {{"N", 4}},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f64[2, 3, 8], %s: f64[8]", "%y = RMSNormalization(%x, %s)"),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f64[N, 3, 8], %s: f64[3, 8]",
-                "%y = RMSNormalization(%x, %s) {axis = 1, epsilon = 0.1}"),
-       {{"N", 4}},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f16[2, 3, 8], %s: f16[8]", "%y = RMSNormalization(%x, %s)"),
-       {},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f16[N, 3, 8], %s: f16[3, 8]",
-                "%y = RMSNormalization(%x, %s) {axis = 1, epsilon = 0.1}"),
-       {{"N", 4}},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: bf16[2, 3, 8], %s: bf16[8]", "%y = RMSNormalization(%x, %s)"),
-       {},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: bf16[N, 3, 8], %s: bf16[3, 8]",
-                "%y = RMSNormalization(%x, %s) {axis = 1, epsilon = 0.1}"),
-       {{"N", 4}},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f16[N, M, 8], %s: f32[8]", "%y = RMSNormalization(%x, %s)"),
-       {{"N", 3}, {"M", 5}},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[N, M, 3], %s: f32[M, 1]", "%y = RMSNormalization(%x, %s) {axis = -2}"),
-       {{"N", 3}, {"M", 5}},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[4, 0], %s: f32[1]", "%y = RMSNormalization(%x, %s)"), {}, 0},
-  });
+TEST(NormalizationTest, StatisticsOfLayers) {
+  for (const std::string stash : {"", "{stash_type = 1, axis = 1}", "{stash_type = 10}"}) {
+    const std::string node = "%y, %m, %i = LayerNormalization(%x, %s) " + stash;
+    expect_same({"%x: D[2, 3, 8], %s: D[8]", node, 32, kRanges, {"f32", "f16", "bf16"}});
+    expect_same({"%x: D[N, 3, M], %s: D[M]", node, 32, kRanges, {"f32", "f16", "bf16"}});
+  }
+  expect_same({"%x: D[N, 3, M], %s: D[M]",
+               "%y, %m, %i = LayerNormalization(%x, %s) {stash_type = 11}",
+               32,
+               kRanges,
+               {"f64"}});
 }
 
-TEST(NormalizationLoweringTest, InstanceNormalization) {
-  expect_equal({
-      {one_node("%x: f32[2, 4, 5], %s: f32[4], %b: f32[4]",
-                "%y = InstanceNormalization(%x, %s, %b) "),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[N, 6, M, 3], %s: f32[6], %b: f32[6]",
-                "%y = InstanceNormalization(%x, %s, %b) "),
-       {{"N", 3}, {"M", 5}},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f64[2, 4, 5], %s: f64[4], %b: f64[4]",
-                "%y = InstanceNormalization(%x, %s, %b) "),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f64[N, 6, M, 3], %s: f64[6], %b: f64[6]",
-                "%y = InstanceNormalization(%x, %s, %b) "),
-       {{"N", 3}, {"M", 5}},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f16[2, 4, 5], %s: f16[4], %b: f16[4]",
-                "%y = InstanceNormalization(%x, %s, %b) "),
-       {},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f16[N, 6, M, 3], %s: f16[6], %b: f16[6]",
-                "%y = InstanceNormalization(%x, %s, %b) "),
-       {{"N", 3}, {"M", 5}},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: bf16[2, 4, 5], %s: bf16[4], %b: bf16[4]",
-                "%y = InstanceNormalization(%x, %s, %b) "),
-       {},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: bf16[N, 6, M, 3], %s: bf16[6], %b: bf16[6]",
-                "%y = InstanceNormalization(%x, %s, %b) "),
-       {{"N", 3}, {"M", 5}},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[1, 4, 2, 3, 2], %s: f32[4], %b: f32[4]",
-                "%y = InstanceNormalization(%x, %s, %b) "),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[2, 4, 0], %s: f32[4], %b: f32[4]",
-                "%y = InstanceNormalization(%x, %s, %b) "),
-       {},
-       0},
-      {one_node("%x: f32[N, 4, 3], %s: f32[4], %b: f32[4]",
-                "%y = InstanceNormalization(%x, %s, %b) "),
-       {{"N", 0}},
-       0},
-  });
+TEST(NormalizationTest, RootMeanSquares) {
+  expect_normalized("%x: D[2, 3, 8], %s: D[8]", "%y = RMSNormalization(%x, %s)");
+  expect_normalized("%x: D[N, 3, M], %s: D[3, M]",
+                    "%y = RMSNormalization(%x, %s) {axis = 1, epsilon = 0.1}");
+  expect_normalized("%x: D[N, M, 8], %s: f32[8]", "%y = RMSNormalization(%x, %s)");
+  expect_normalized("%x: D[N, M, 3], %s: D[M, 1]", "%y = RMSNormalization(%x, %s) {axis = -2}");
+  expect_normalized("%x: D[4, 0], %s: D[1]", "%y = RMSNormalization(%x, %s)");
 }
 
-TEST(NormalizationLoweringTest, GroupNormalization) {
-  expect_equal({
-      {one_node("%x: f32[2, 4, 5], %s: f32[4], %b: f32[4]",
-                "%y = GroupNormalization(%x, %s, %b) {num_groups = 2}"),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[N, 6, M, 3], %s: f32[6], %b: f32[6]",
-                "%y = GroupNormalization(%x, %s, %b) {num_groups = 2}"),
-       {{"N", 3}, {"M", 5}},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f64[2, 4, 5], %s: f64[4], %b: f64[4]",
-                "%y = GroupNormalization(%x, %s, %b) {num_groups = 2}"),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f64[N, 6, M, 3], %s: f64[6], %b: f64[6]",
-                "%y = GroupNormalization(%x, %s, %b) {num_groups = 2}"),
-       {{"N", 3}, {"M", 5}},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f16[2, 4, 5], %s: f16[4], %b: f16[4]",
-                "%y = GroupNormalization(%x, %s, %b) {num_groups = 2}"),
-       {},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f16[N, 6, M, 3], %s: f16[6], %b: f16[6]",
-                "%y = GroupNormalization(%x, %s, %b) {num_groups = 2}"),
-       {{"N", 3}, {"M", 5}},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: bf16[2, 4, 5], %s: bf16[4], %b: bf16[4]",
-                "%y = GroupNormalization(%x, %s, %b) {num_groups = 2}"),
-       {},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: bf16[N, 6, M, 3], %s: bf16[6], %b: bf16[6]",
-                "%y = GroupNormalization(%x, %s, %b) {num_groups = 2}"),
-       {{"N", 3}, {"M", 5}},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[1, 4, 2, 3, 2], %s: f32[4], %b: f32[4]",
-                "%y = GroupNormalization(%x, %s, %b) {num_groups = 2}"),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[2, 4, 0], %s: f32[4], %b: f32[4]",
-                "%y = GroupNormalization(%x, %s, %b) {num_groups = 2}"),
-       {},
-       0},
-      {one_node("%x: f32[N, 4, 3], %s: f32[4], %b: f32[4]",
-                "%y = GroupNormalization(%x, %s, %b) {num_groups = 2}"),
-       {{"N", 0}},
-       0},
-      {one_node("%x: f32[3, 4], %s: f32[4], %b: f32[4]",
-                "%y = GroupNormalization(%x, %s, %b) {num_groups = 1}"),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[3, 4, 5], %s: f32[4], %b: f32[4]",
-                "%y = GroupNormalization(%x, %s, %b) {num_groups = 4}"),
-       {},
-       32,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f16[3, 4, 5], %s: f32[4], %b: f32[4]",
-                "%y = GroupNormalization(%x, %s, %b) {num_groups = 2, epsilon = 0.5}"),
-       {},
-       4,
-       {{"x", {-3, 5}}}},
-  });
+TEST(NormalizationTest, InstancesAndGroups) {
+  for (const std::string node : {"%y = InstanceNormalization(%x, %s, %b)",
+                                 "%y = InstanceNormalization(%x, %s, %b) {epsilon = 0.5}",
+                                 "%y = GroupNormalization(%x, %s, %b) {num_groups = 2}",
+                                 "%y = GroupNormalization(%x, %s, %b) {num_groups = 4}",
+                                 "%y = GroupNormalization(%x, %s, %b) {num_groups = 1}"}) {
+    expect_normalized("%x: D[2, 4, 5], %s: D[4], %b: D[4]", node);
+    expect_normalized("%x: D[N, 4, M, 3], %s: D[4], %b: D[4]", node);
+    expect_normalized("%x: D[1, 4, 2, 3, 2], %s: D[4], %b: D[4]", node);
+    expect_normalized("%x: D[2, 4, 0], %s: D[4], %b: D[4]", node);
+  }
+  expect_normalized("%x: D[N, 6], %s: f32[6], %b: f32[6]",
+                    "%y = GroupNormalization(%x, %s, %b) {num_groups = 3}");
 }
 
-TEST(NormalizationLoweringTest, BatchNormalization) {
-  expect_equal({
-      {one_node("%x: f32[2, 4, 5], %s: f32[4], %b: f32[4], %m: f32[4], %v: f32[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {},
-       16,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f32[N, 4, M, 3], %s: f32[4], %b: f32[4], %m: f32[4], %v: f32[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {{"N", 3}, {"M", 5}},
-       16,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f32[7], %s: f32[1], %b: f32[1], %m: f32[1], %v: f32[1]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {},
-       16,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f32[3, 4], %s: f32[4], %b: f32[4], %m: f32[4], %v: f32[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {},
-       16,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f32[N, 4, 2, 2, 2], %s: f32[4], %b: f32[4], %m: f32[4], %v: f32[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {{"N", 2}},
-       16,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f64[2, 4, 5], %s: f64[4], %b: f64[4], %m: f64[4], %v: f64[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {},
-       16,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f64[N, 4, M, 3], %s: f64[4], %b: f64[4], %m: f64[4], %v: f64[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {{"N", 3}, {"M", 5}},
-       16,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f64[7], %s: f64[1], %b: f64[1], %m: f64[1], %v: f64[1]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {},
-       16,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f64[3, 4], %s: f64[4], %b: f64[4], %m: f64[4], %v: f64[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {},
-       16,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f64[N, 4, 2, 2, 2], %s: f64[4], %b: f64[4], %m: f64[4], %v: f64[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {{"N", 2}},
-       16,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f16[2, 4, 5], %s: f16[4], %b: f16[4], %m: f16[4], %v: f16[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {},
-       4,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f16[N, 4, M, 3], %s: f16[4], %b: f16[4], %m: f16[4], %v: f16[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {{"N", 3}, {"M", 5}},
-       4,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f16[7], %s: f16[1], %b: f16[1], %m: f16[1], %v: f16[1]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {},
-       4,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f16[3, 4], %s: f16[4], %b: f16[4], %m: f16[4], %v: f16[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {},
-       4,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f16[N, 4, 2, 2, 2], %s: f16[4], %b: f16[4], %m: f16[4], %v: f16[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {{"N", 2}},
-       4,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: bf16[2, 4, 5], %s: bf16[4], %b: bf16[4], %m: bf16[4], %v: bf16[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {},
-       4,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: bf16[N, 4, M, 3], %s: bf16[4], %b: bf16[4], %m: bf16[4], %v: bf16[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {{"N", 3}, {"M", 5}},
-       4,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: bf16[7], %s: bf16[1], %b: bf16[1], %m: bf16[1], %v: bf16[1]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {},
-       4,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: bf16[3, 4], %s: bf16[4], %b: bf16[4], %m: bf16[4], %v: bf16[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {},
-       4,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: bf16[N, 4, 2, 2, 2], %s: bf16[4], %b: bf16[4], %m: bf16[4], %v: bf16[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {{"N", 2}},
-       4,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f16[2, 4, 5], %s: f32[4], %b: f32[4], %m: f32[4], %v: f32[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v) {epsilon = 0.125}"),
-       {},
-       4,
-       {{"v", {0.5, 4}}, {"x", {-2, 2}}, {"m", {-2, 2}}, {"b", {-1, 1}}, {"s", {-1, 1}}}},
-      {one_node("%x: f32[0, 4, 5], %s: f32[4], %b: f32[4], %m: f32[4], %v: f32[4]",
-                "%y = BatchNormalization(%x, %s, %b, %m, %v)"),
-       {},
-       0},
-  });
+TEST(NormalizationTest, Batches) {
+  const std::string node = "%y = BatchNormalization(%x, %s, %b, %m, %v)";
+  for (const std::string x : {"2, 4, 5", "N, 4, M, 3", "3, 4", "N, 4, 2, 2, 2", "0, 4, 5"})
+    expect_normalized("%x: D[" + x + "], %s: D[4], %b: D[4], %m: D[4], %v: D[4]", node);
+  expect_normalized("%x: D[7], %s: D[1], %b: D[1], %m: D[1], %v: D[1]", node);
+  expect_normalized("%x: D[2, 4, 5], %s: f32[4], %b: f32[4], %m: f32[4], %v: f32[4]",
+                    node + " {epsilon = 0.125}");
 }
 
-TEST(NormalizationLoweringTest, LpNormalization) {
-  expect_equal({
-      {one_node("%x: f32[3, 4, 5]", "%y = LpNormalization(%x) "), {}, 16},
-      {one_node("%x: f32[3, 4, 5]", "%y = LpNormalization(%x) {axis = 0, p = 1}"), {}, 16},
-      {one_node("%x: f32[3, 4, 5]", "%y = LpNormalization(%x) {axis = -2}"), {}, 16},
-      {one_node("%x: f64[3, 4, 5]", "%y = LpNormalization(%x) "), {}, 16},
-      {one_node("%x: f64[3, 4, 5]", "%y = LpNormalization(%x) {axis = 0, p = 1}"), {}, 16},
-      {one_node("%x: f64[3, 4, 5]", "%y = LpNormalization(%x) {axis = -2}"), {}, 16},
-      {one_node("%x: f16[3, 4, 5]", "%y = LpNormalization(%x) "), {}, 4},
-      {one_node("%x: f16[3, 4, 5]", "%y = LpNormalization(%x) {axis = 0, p = 1}"), {}, 4},
-      {one_node("%x: f16[3, 4, 5]", "%y = LpNormalization(%x) {axis = -2}"), {}, 4},
-      {one_node("%x: bf16[3, 4, 5]", "%y = LpNormalization(%x) "), {}, 4},
-      {one_node("%x: bf16[3, 4, 5]", "%y = LpNormalization(%x) {axis = 0, p = 1}"), {}, 4},
-      {one_node("%x: bf16[3, 4, 5]", "%y = LpNormalization(%x) {axis = -2}"), {}, 4},
-      {one_node("%x: f32[N, M]", "%y = LpNormalization(%x)"), {{"N", 3}, {"M", 5}}, 16},
-      {one_node("%x: f32[3, 4]", "%y = LpNormalization(%x)"), {}, 0, {{"x", {0, 0}}}},
-      {one_node("%x: f32[3, 0]", "%y = LpNormalization(%x)"), {}, 0},
-  });
+TEST(NormalizationTest, PowersOfLines) {
+  for (const std::string attributes : {"", "{axis = 0, p = 1}", "{axis = -2}"}) {
+    for (const std::string inputs : {"%x: D[3, 4, 5]", "%x: D[N, M]", "%x: D[3, 0]"})
+      expect_same({inputs, "%y = LpNormalization(%x) " + attributes, 16});
+    expect_same({"%x: D[3, 4]", "%y = LpNormalization(%x) " + attributes, 0, {{"x", {0, 0}}}});
+  }
 }
 
-TEST(NormalizationLoweringTest, MeanVarianceNormalization) {
-  expect_equal({
-      {one_node("%x: f32[3, 4, 5, 2]", "%y = MeanVarianceNormalization(%x) "),
-       {},
-       16,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[3, 4, 5, 2]", "%y = MeanVarianceNormalization(%x) {axes = [1, -1]}"),
-       {},
-       16,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f64[3, 4, 5, 2]", "%y = MeanVarianceNormalization(%x) "),
-       {},
-       16,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f64[3, 4, 5, 2]", "%y = MeanVarianceNormalization(%x) {axes = [1, -1]}"),
-       {},
-       16,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f16[3, 4, 5, 2]", "%y = MeanVarianceNormalization(%x) "),
-       {},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f16[3, 4, 5, 2]", "%y = MeanVarianceNormalization(%x) {axes = [1, -1]}"),
-       {},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: bf16[3, 4, 5, 2]", "%y = MeanVarianceNormalization(%x) "),
-       {},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: bf16[3, 4, 5, 2]", "%y = MeanVarianceNormalization(%x) {axes = [1, -1]}"),
-       {},
-       4,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[N, 2, M, 2]", "%y = MeanVarianceNormalization(%x)"),
-       {{"N", 3}, {"M", 5}},
-       16,
-       {{"x", {-3, 5}}}},
-      {one_node("%x: f32[2, 2, 3, 2]", "%y = MeanVarianceNormalization(%x)"),
-       {},
-       16,
-       {{"x", {0.3, 0.3}}}},
-      {one_node("%x: f32[0, 2, 3, 2]", "%y = MeanVarianceNormalization(%x)"), {}, 0},
-      {one_node("%x: f32[5]", "%y = MeanVarianceNormalization(%x) {axes = [0]}"),
-       {},
-       16,
-       {{"x", {-3, 5}}}},
-  });
+TEST(NormalizationTest, MeanAndVariance) {
+  for (const std::string attributes : {"", "{axes = [1, -1]}", "{axes = [0]}"}) {
+    const std::string node = "%y = MeanVarianceNormalization(%x) " + attributes;
+    for (const std::string inputs : {"%x: D[3, 4, 5, 2]", "%x: D[N, 2, M, 2]", "%x: D[0, 2, 3, 2]"})
+      expect_normalized(inputs, node);
+    expect_same({"%x: D[2, 2, 3, 2]", node, 16, {{"x", {0.3, 0.3}}}});
+  }
 }
 
-TEST(NormalizationLoweringTest, LRN) {
-  expect_equal({
-      {one_node("%x: f32[2, 6, 3]", "%y = LRN(%x) {size = 3}"), {}, 16},
-      {one_node("%x: f32[2, 6, 3]", "%y = LRN(%x) {size = 4, alpha = 0.5, beta = 0.5, bias = 2.0}"),
-       {},
-       16},
-      {one_node("%x: f32[2, 6, 3]", "%y = LRN(%x) {size = 11}"), {}, 16},
-      {one_node("%x: f64[2, 6, 3]", "%y = LRN(%x) {size = 3}"), {}, 16},
-      {one_node("%x: f64[2, 6, 3]", "%y = LRN(%x) {size = 4, alpha = 0.5, beta = 0.5, bias = 2.0}"),
-       {},
-       16},
-      {one_node("%x: f64[2, 6, 3]", "%y = LRN(%x) {size = 11}"), {}, 16},
-      {one_node("%x: f16[2, 6, 3]", "%y = LRN(%x) {size = 3}"), {}, 4},
-      {one_node("%x: f16[2, 6, 3]", "%y = LRN(%x) {size = 4, alpha = 0.5, beta = 0.5, bias = 2.0}"),
-       {},
-       4},
-      {one_node("%x: f16[2, 6, 3]", "%y = LRN(%x) {size = 11}"), {}, 4},
-      {one_node("%x: bf16[2, 6, 3]", "%y = LRN(%x) {size = 3}"), {}, 4},
-      {one_node("%x: bf16[2, 6, 3]",
-                "%y = LRN(%x) {size = 4, alpha = 0.5, beta = 0.5, bias = 2.0}"),
-       {},
-       4},
-      {one_node("%x: bf16[2, 6, 3]", "%y = LRN(%x) {size = 11}"), {}, 4},
-      {one_node("%x: f32[N, M]", "%y = LRN(%x) {size = 3}"), {{"N", 3}, {"M", 5}}, 16},
-      {one_node("%x: f32[N, 5, M, 2]", "%y = LRN(%x) {size = 1}"), {{"N", 3}, {"M", 5}}, 16},
-      {one_node("%x: f32[2, 0, 3]", "%y = LRN(%x) {size = 3}"), {}, 0},
-  });
+TEST(NormalizationTest, LocalResponses) {
+  for (const std::string attributes : {"{size = 3}", "{size = 11}", "{size = 1}",
+                                       "{size = 4, alpha = 0.5, beta = 0.5, bias = 2.0}"}) {
+    for (const std::string inputs :
+         {"%x: D[2, 6, 3]", "%x: D[N, M]", "%x: D[N, 5, M, 2]", "%x: D[2, 0, 3]"})
+      expect_same({inputs, "%y = LRN(%x) " + attributes, 16});
+  }
 }
 
 }  // namespace

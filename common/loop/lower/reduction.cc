@@ -134,7 +134,10 @@ Result<void> arg_best(Lowering& l, const Node& node) {
   const AccumulatorId best =
       l.accumulate(combine, initial, x, l.index_value(space.row.inner()[0]), is_last);
   l.begin_sweep({});
-  return l.give(node, 0, space.kept, l.position_of(best));
+  Id found = l.position_of(best);
+  if (l.table().bounds(space.row.extents()[0]).low < 1)  // an axis without elements is a fault
+    found = l.scalar(ScalarOp::kCheckIndex, found, l.index_value(space.row.extents()[0]));
+  return l.give(node, 0, space.kept, found);
 }
 
 std::string axes_reason(const Node& node) {

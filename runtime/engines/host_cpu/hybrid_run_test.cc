@@ -187,6 +187,63 @@ TEST_F(HybridRunTest, OutputsAreBoundToTheirSize) {
   EXPECT_THAT(run_.bind_output(3, memory).error().message, HasSubstr("output 3 of 3"));
 }
 
+// Finds the index x[0] out of range when it is not zero.
+void fault_unless_zero(const KernelArgs* args, uint32_t, uint32_t) {
+  if (*static_cast<const float*>(args->pointers[1]) != 0) *args->fault = 1;
+}
+
+constexpr const char* kCallThenLaunch = R"(sluice 1 typed
+graph @main(%x: f32[16], %y: f32[16]) -> (%seen, %looked) {
+  %seen: f32[16] = Call(%x) {part = 0}
+  %looked: f32[16] = Neg(%y)
+}
+)";
+
+// A part that launches a kernel (node 'p') on x, and a root that launches it (node 'looked') on y.
+pb::ModelDef launching_model() {
+  testing::ModelBuilder b;
+  const uint32_t type = b.type(DType::kF32, {16});
+  const uint32_t x = b.input("x", type), seen = b.output("seen", type);
+  b.launch("p", b.stream("main"), b.test_kernel("fault", 4), {seen}, {x});
+  *b.part().mutable_inputs() = b.model.inputs();
+  *b.part().mutable_outputs() = b.model.outputs();
+  b.model.add_inputs()->set_name("y");
+  b.model.mutable_inputs(1)->set_type(type);
+  b.model.add_outputs()->set_name("looked");
+  b.model.mutable_outputs(1)->set_type(type);
+  b.model.set_nodes(3);
+  b.model.mutable_root()->set_graph(1);
+  b.model.mutable_root()->set_first_node(1);
+  for (const uint32_t kernel : {0, 1}) b.model.mutable_root()->add_node_kernel(kernel);
+  return b.model;
+}
+
+TEST(HybridRun, AnIndexOutOfRangeIsAnErrorThatNamesTheNode) {
+  const TestKernels kernels{{"fault", fault_unless_zero}};
+  Module root = parse_module(kCallThenLaunch, "root").value();
+  const std::vector<std::byte> graph = graph_bytes(root).value();
+  const auto bytes = testing::om_bytes(
+      launching_model(),
+      {{.kind = pb::SEGMENT_WEIGHTS},
+       {.kind = pb::SEGMENT_GRAPH, .pieces = {{0, graph}}, .bytes = graph.size()}});
+  const auto opened = OpenedModel::open(OmBytes::copy(bytes).value(), {.test_kernels = &kernels});
+  ASSERT_TRUE(opened) << opened.error().message;
+  HybridRun run(HybridModel::lower(*opened).value(), shared_device(2).value());
+  const std::vector<float> zeros(16, 0), ones(16, 1);
+  const auto execute = [&](const std::vector<float>& x, const std::vector<float>& y) {
+    for (const auto& [input, value] : {std::pair(0, &x), std::pair(1, &y)}) {
+      const HostTensor tensor{DType::kF32, {16}, std::as_bytes(std::span(*value)), nullptr};
+      EXPECT_TRUE(run.bind_input(static_cast<size_t>(input), {.tensors = {tensor}}));
+    }
+    const auto done = run.execute();
+    return done ? "" : done.error().message;
+  };
+  EXPECT_EQ(execute(zeros, zeros), "");
+  EXPECT_THAT(execute(ones, zeros), HasSubstr("node 'p': an index is out of range"));
+  EXPECT_EQ(execute(zeros, ones), "node 'looked' (Neg): an index is out of range");
+  EXPECT_EQ(execute(zeros, zeros), "");
+}
+
 TEST(HybridModel, RefusesBindingsOfPartsThatNothingSizes) {
   AppendModel untold;
   untold.model().mutable_types(0)->clear_dim_expression();

@@ -37,8 +37,10 @@ void RunnableKernel::call(const std::vector<void*>& pointers, const int64_t* sym
                           uint32_t block, uint32_t blocks) {
   auto* scratch =
       reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch_.data()) + 63) / 64 * 64);
-  const KernelArgs args{pointers.data(), symbols, scratch};
+  uint32_t fault = 0;
+  const KernelArgs args{pointers.data(), symbols, scratch, &fault};
   function_(&args, block, blocks);
+  if (fault != 0) throw std::logic_error("a kernel met an index out of range");
   const std::span<const std::byte> guard(scratch + scratch_bytes_, kGuardBytes);
   const bool is_whole =
       std::all_of(guard.begin(), guard.end(), [](std::byte b) { return b == kGuard; });

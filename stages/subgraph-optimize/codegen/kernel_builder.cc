@@ -53,6 +53,7 @@ IrValues KernelBuilder::pointer_arguments(int first, size_t count) {
 }
 
 Value* KernelBuilder::scratch() { return kernel_member(2); }
+Value* KernelBuilder::fault() { return kernel_member(3); }
 
 Value* KernelBuilder::block() { return ir_.CreateZExt(kernel_->getArg(1), index_type()); }
 

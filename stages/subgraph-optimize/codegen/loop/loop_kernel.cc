@@ -1,0 +1,123 @@
+#include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
+
+#include <algorithm>
+
+#include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
+#include "stages/subgraph-optimize/codegen/object_emitter.h"
+
+namespace sluice {
+namespace {
+
+// A block has at least about this many cycles of work, several times what its launch costs.
+constexpr double kBlockCycles = 16384;
+constexpr uint32_t kMostBlocks = 64;
+
+class LoopKernel {
+ public:
+  LoopKernel(const loop::LoopGraph& graph, const DeviceProfile& profile, MathPrecision precision)
+      : graph_(graph), profile_(profile), precision_(precision), b_(profile) {}
+
+  Result<GeneratedKernel> run(const std::string& entry) {
+    for (const loop::Nest& nest : graph_.nests) {
+      nests_.push_back(flatten_nest(graph_, nest));
+      plans_.push_back(plan_nest(graph_, nests_.back(), profile_));
+    }
+    b_.begin_kernel(entry);
+    if (!loop::is_fixed(graph_)) b_.set_symbols(b_.symbols_argument());
+    SLUICE_TRY(place_buffers());
+    for (size_t i = 0; i < nests_.size(); ++i) {
+      NestEmitter(b_, graph_, std::move(nests_[i]), plans_[i], buffers_, precision_)
+          .emit(b_.block(), b_.blocks());
+    }
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, true));
+    kernel.scratch_bytes = static_cast<uint64_t>(scratch_);
+    count_blocks(kernel);
+    return kernel;
+  }
+
+ private:
+  Result<void> place_buffers() {
+    int operand = 0;
+    for (const loop::Buffer& buffer : graph_.buffers) {
+      if (!buffer.is_local) {
+        buffers_.push_back(b_.pointer_argument(operand++));
+        continue;
+      }
+      buffers_.push_back(
+          b_.ir().CreateConstInBoundsGEP1_64(b_.ir().getInt8Ty(), b_.scratch(), scratch_));
+      scratch_ += (local_bytes(buffer) + 63) / 64 * 64;
+    }
+    if (scratch_ <= profile_.scratch_limit) return {};
+    return make_error(ErrorCode::kCodegen, "loops need {} bytes of scratch, a worker has {}",
+                      scratch_, profile_.scratch_limit);
+  }
+
+  // With lanes along an outer axis, each has a row of its own.
+  int64_t local_bytes(const loop::Buffer& buffer) const {
+    int64_t rows = 1;
+    for (const NestPlan& plan : plans_) {
+      if (plan.vector == NestPlan::Vector::kOuter)
+        rows = std::max<int64_t>(rows, int64_t{plan.lanes} * plan.unroll);
+    }
+    for (const ExpressionId dim : buffer.dims) rows *= nominal_number(graph_, dim);
+    return rows * std::max(dtype_bits(buffer.dtype) / 8, 1);
+  }
+
+  void count_blocks(GeneratedKernel& kernel) const {
+    double cycles = 0;
+    int64_t elements = 1;
+    for (const NestPlan& plan : plans_) {
+      cycles += plan.cycles + static_cast<double>(plan.elements) * 0.5;
+      elements = std::max(elements, plan.elements);
+    }
+    if (loop::is_fixed(graph_)) {
+      kernel.blocks =
+          static_cast<uint32_t>(std::clamp<double>(cycles / kBlockCycles, 1, kMostBlocks));
+      return;
+    }
+    kernel.blocks = kMostBlocks;
+    kernel.multiply_adds = largest_operand();
+    const double per_element = cycles / static_cast<double>(elements);
+    kernel.multiply_adds_per_block =
+        std::max<int64_t>(1, static_cast<int64_t>(kBlockCycles / per_element));
+  }
+
+  // The number of elements of the largest operand; its dims are symbols or numbers.
+  Extent largest_operand() const {
+    Extent largest = 1;
+    uint16_t symbol = 0;
+    for (const loop::Buffer& buffer : graph_.buffers) {
+      if (buffer.is_local) continue;
+      Extent own = 1;
+      for (const ExpressionId dim : buffer.dims) {
+        const auto number = graph_.expressions.as_constant(dim);
+        own *= number ? Extent(std::max<int64_t>(*number, 1))
+                      : Extent::of_symbol(symbol, nominal_number(graph_, dim));
+        ++symbol;
+      }
+      if (own.nominal > largest.nominal) largest = own;
+    }
+    return largest;
+  }
+
+  loop::LoopGraph graph_;
+  const DeviceProfile& profile_;
+  MathPrecision precision_;
+  KernelBuilder b_;
+  std::vector<FlatNest> nests_;
+  std::vector<NestPlan> plans_;
+  BufferAddresses buffers_;
+  int64_t scratch_ = 0;
+};
+
+}  // namespace
+
+Result<GeneratedKernel> generate_loops(const loop::LoopGraph& graph, const std::string& text,
+                                       const DeviceProfile& profile, MathPrecision precision) {
+  const std::string entry =
+      kernel_entry(fmt::format("math {}\n{}", static_cast<int>(precision), text), profile);
+  return LoopKernel(graph, profile, precision).run(entry);
+}
+
+}  // namespace sluice

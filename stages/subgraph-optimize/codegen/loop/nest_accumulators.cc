@@ -1,0 +1,211 @@
+// Accumulators: their values travel through the loops of their sweep, one or `unroll` vectors each.
+// With vectors along the sweep's axis every lane starts with the neutral element, and at the end
+// copies and lanes are combined in a fixed order, the initial value last.
+#include <limits>
+
+#include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
+
+namespace sluice {
+
+using llvm::Value;
+using loop::Accumulator;
+using loop::Combine;
+
+namespace {
+
+bool has_position(const Accumulator& accumulator) {
+  return accumulator.combine == Combine::kArgMax || accumulator.combine == Combine::kArgMin;
+}
+bool is_real(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
+
+}  // namespace
+
+// Whether its values are vectors inside its sweep.
+bool NestEmitter::is_vector(const Accumulator& accumulator) const {
+  if (plan_.vector == NestPlan::Vector::kInner)
+    return !flat_.nest.sweeps[static_cast<size_t>(accumulator.sweep)].axes.empty();
+  if (piece_.lanes == 1) return false;
+  for (const loop::InstructionId id :
+       {accumulator.initial, accumulator.value, accumulator.position}) {
+    if (id >= 0 && by_lane_[static_cast<size_t>(id)]) return true;
+  }
+  return false;
+}
+
+Value* NestEmitter::widened(Value* value) {
+  const int lanes = plan_.vector == NestPlan::Vector::kInner ? plan_.lanes : piece_.lanes;
+  return value->getType()->isVectorTy() || lanes == 1 ? value : b_.broadcast(value, lanes);
+}
+
+Value* NestEmitter::neutral(const Accumulator& accumulator) {
+  llvm::Type* type = register_type(b_, accumulator.dtype);
+  const bool real = is_real(accumulator.dtype);
+  const bool is_max =
+      accumulator.combine == Combine::kMax || accumulator.combine == Combine::kArgMax;
+  switch (accumulator.combine) {
+    case Combine::kSum:
+    case Combine::kCarry:
+      return llvm::Constant::getNullValue(type);
+    case Combine::kProduct:
+      return real ? llvm::ConstantFP::get(type, 1.0) : llvm::ConstantInt::get(type, 1);
+    default:
+      break;
+  }
+  if (real) return llvm::ConstantFP::getInfinity(type, is_max);
+  const unsigned bits = type->getIntegerBitWidth();
+  const bool is_signed = dtype_is_signed(accumulator.dtype);
+  const llvm::APInt least =
+      is_signed ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getMinValue(bits);
+  const llvm::APInt largest =
+      is_signed ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits);
+  return llvm::ConstantInt::get(type, is_max ? least : largest);
+}
+
+// A constant is of the sweep itself, which has not been emitted yet.
+Value* NestEmitter::initial_value(const Accumulator& accumulator, int copy) {
+  const loop::Instruction& initial = instruction(accumulator.initial);
+  return initial.kind == loop::InstructionKind::kConstant ? emit_constant(initial)
+                                                          : value(accumulator.initial, copy);
+}
+
+IrValues NestEmitter::initial_values(size_t sweep) {
+  const bool is_inner = plan_.vector == NestPlan::Vector::kInner;
+  IrValues all;
+  for (const loop::AccumulatorId id : flat_.nest.sweeps[sweep].accumulators) {
+    const Accumulator& accumulator = flat_.nest.accumulators[static_cast<size_t>(id)];
+    const bool in_lanes = is_vector(accumulator);
+    const int copies = !in_lanes ? 1 : is_inner ? plan_.unroll : piece_.copies;
+    for (int copy = 0; copy < copies; ++copy) {
+      Value* start = is_inner && in_lanes ? neutral(accumulator) : initial_value(accumulator, copy);
+      all.push_back(in_lanes ? widened(start) : start);
+    }
+    for (int copy = 0; copy < copies && has_position(accumulator); ++copy)
+      all.push_back(in_lanes ? widened(b_.index(0)) : b_.index(0));
+  }
+  return all;
+}
+
+void NestEmitter::read_carried(size_t sweep, const IrValues& carried) {
+  const bool is_inner = plan_.vector == NestPlan::Vector::kInner;
+  auto next = carried.begin();
+  for (const loop::AccumulatorId id : flat_.nest.sweeps[sweep].accumulators) {
+    const Accumulator& accumulator = flat_.nest.accumulators[static_cast<size_t>(id)];
+    const int copies = !is_vector(accumulator) ? 1 : is_inner ? plan_.unroll : piece_.copies;
+    Carried& own = accumulators_[static_cast<size_t>(id)];
+    own.value.assign(next, next + copies);
+    next += copies;
+    own.position.clear();
+    if (!has_position(accumulator)) continue;
+    own.position.assign(next, next + copies);
+    next += copies;
+  }
+}
+
+Value* NestEmitter::combine(const Accumulator& accumulator, Value* a, Value* b) {
+  const DType dtype = accumulator.dtype;
+  switch (accumulator.combine) {
+    case Combine::kSum:
+      return scalar_.emit(loop::ScalarOp::kAdd, dtype, dtype, {a, b});
+    case Combine::kProduct:
+      return scalar_.emit(loop::ScalarOp::kMul, dtype, dtype, {a, b});
+    case Combine::kMax:
+      return scalar_.emit(loop::ScalarOp::kMax, dtype, dtype, {a, b});
+    case Combine::kMin:
+      return scalar_.emit(loop::ScalarOp::kMin, dtype, dtype, {a, b});
+    default:
+      return b;
+  }
+}
+
+// Of equal keys the first or the last position is better.
+Value* NestEmitter::is_better(const Accumulator& accumulator, Value* key, Value* position,
+                              Value* best, Value* best_position) {
+  const bool is_max = accumulator.combine == Combine::kArgMax;
+  const DType dtype = accumulator.dtype;
+  const IrValues order = is_max ? IrValues{best, key} : IrValues{key, best};
+  Value* above = scalar_.emit(loop::ScalarOp::kLess, dtype, DType::kBool, order);
+  Value* equal = scalar_.emit(loop::ScalarOp::kEqual, dtype, DType::kBool, {key, best});
+  Value* wins = accumulator.is_last ? b_.ir().CreateICmpSGT(position, best_position)
+                                    : b_.ir().CreateICmpSLT(position, best_position);
+  return b_.ir().CreateOr(above, b_.ir().CreateAnd(equal, wins));
+}
+
+// Returns the next values: those of copies that are not there stay.
+IrValues NestEmitter::combined(size_t sweep) {
+  IrValues all;
+  for (const loop::AccumulatorId id : flat_.nest.sweeps[sweep].accumulators) {
+    const Accumulator& accumulator = flat_.nest.accumulators[static_cast<size_t>(id)];
+    Carried& own = accumulators_[static_cast<size_t>(id)];
+    const bool in_lanes = is_vector(accumulator);
+    const bool is_inner = plan_.vector == NestPlan::Vector::kInner && in_lanes;
+    const int copies = in_lanes ? piece_.copies : 1;
+    // One element, where the accumulator has lanes: it goes into the first.
+    const auto placed = [&](Value* one, Value* otherwise) {
+      if (!in_lanes || one->getType()->isVectorTy()) return one;
+      if (is_inner && piece_.lanes == 1)
+        return b_.ir().CreateInsertElement(widened(otherwise), one, uint64_t{0});
+      return widened(one);
+    };
+    for (int copy = 0; copy < copies; ++copy) {
+      const auto c = static_cast<size_t>(copy);
+      Value* fresh = placed(value(accumulator.value, copy), neutral(accumulator));
+      Value *next = nullptr, *keep = piece_.mask;
+      if (has_position(accumulator)) {
+        Value* position = placed(value(accumulator.position, copy), b_.index(0));
+        keep = both(keep, is_better(accumulator, fresh, position, own.value[c], own.position[c]));
+        own.position[c] = b_.ir().CreateSelect(keep, position, own.position[c]);
+        next = fresh;
+      } else {
+        next = combine(accumulator, own.value[c], fresh);
+      }
+      const bool is_partial = keep != nullptr && (is_inner || has_position(accumulator));
+      own.value[c] = is_partial ? b_.ir().CreateSelect(keep, next, own.value[c]) : next;
+    }
+    all.insert(all.end(), own.value.begin(), own.value.end());
+    all.insert(all.end(), own.position.begin(), own.position.end());
+  }
+  return all;
+}
+
+void NestEmitter::finish_accumulators(size_t sweep, const IrValues& carried) {
+  read_carried(sweep, carried);
+  for (const loop::AccumulatorId id : flat_.nest.sweeps[sweep].accumulators) {
+    const Accumulator& accumulator = flat_.nest.accumulators[static_cast<size_t>(id)];
+    is_final_[static_cast<size_t>(id)] = true;
+    if (plan_.vector != NestPlan::Vector::kInner || !is_vector(accumulator)) continue;
+    Carried& own = accumulators_[static_cast<size_t>(id)];
+    IrValues keys = own.value, positions = own.position;
+    const auto merge = [&](Value*& key, Value*& position, Value* other, Value* other_position) {
+      if (position == nullptr) {
+        key = combine(accumulator, key, other);
+        return;
+      }
+      Value* better = is_better(accumulator, other, other_position, key, position);
+      key = b_.ir().CreateSelect(better, other, key);
+      position = b_.ir().CreateSelect(better, other_position, position);
+    };
+    Value *key = keys[0], *position = positions.empty() ? nullptr : positions[0];
+    for (size_t copy = 1; copy < keys.size(); ++copy)
+      merge(key, position, keys[copy], positions.empty() ? nullptr : positions[copy]);
+    for (int width = plan_.lanes / 2; width > 0; width /= 2) {  // the upper half into the lower
+      std::vector<int> low, high;
+      for (int lane = 0; lane < width; ++lane) low.push_back(lane), high.push_back(lane + width);
+      const auto half = [&](Value* whole, const std::vector<int>& lanes) {
+        return whole == nullptr ? nullptr : b_.ir().CreateShuffleVector(whole, lanes);
+      };
+      Value *upper = half(key, high), *upper_position = half(position, high);
+      key = half(key, low), position = half(position, low);
+      merge(key, position, upper, upper_position);
+    }
+    key = b_.ir().CreateExtractElement(key, uint64_t{0});
+    if (position != nullptr) {
+      position = b_.ir().CreateExtractElement(position, uint64_t{0});
+      own.position = {position};
+    } else {
+      key = combine(accumulator, initial_value(accumulator, 0), key);
+    }
+    own.value = {key};
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,122 @@
+// Emits the code of one nest: its loops, and its instructions for vectors of lanes.
+//
+// Include it only in files that emit IR: it brings LLVM's headers.
+#pragma once
+
+#include "stages/subgraph-optimize/codegen/emit/scalar.h"
+#include "stages/subgraph-optimize/codegen/loop/index_emitter.h"
+#include "stages/subgraph-optimize/codegen/loop/nest_plan.h"
+
+namespace sluice {
+
+// The addresses of all buffers; the elements of row-local ones, one for each lane that is computed
+// at once.
+using BufferAddresses = std::vector<llvm::Value*>;
+
+class NestEmitter {
+ public:
+  NestEmitter(KernelBuilder& builder, loop::LoopGraph& graph, FlatNest nest, const NestPlan& plan,
+              const BufferAddresses& buffers, MathPrecision precision);
+
+  // Emits part `block` of `blocks` of the nest.
+  void emit(llvm::Value* block, llvm::Value* blocks);
+
+ private:
+  // The points that are computed at once: `copies` vectors of `lanes`, of which `mask` are there
+  // (null: all; only with one copy).
+  struct Piece {
+    int lanes = 1;
+    int copies = 1;
+    llvm::Value* mask = nullptr;
+    bool is_tile = false;  // copies are along the tile axis
+  };
+  struct Carried {  // of an accumulator: by copy
+    IrValues value, position;
+  };
+
+  // ---- loops (nest_loops.cc)
+  void choose_loops();
+  llvm::Value* emit_units(llvm::Value*& chunk, llvm::Value*& chunks);
+  void emit_unit(llvm::Value* unit, llvm::Value* chunk, llvm::Value* chunks);
+  void emit_rest(size_t axis, llvm::Value* begin, llvm::Value* end);
+  void emit_lane_axis(llvm::Value* begin, llvm::Value* end);
+  void emit_tiles(llvm::Value* begin, llvm::Value* end);
+  // Runs `body` for pieces that cover [begin, end) of an axis, with `carried` values through all.
+  IrValues emit_pieces(SymbolId symbol, llvm::Value* begin, llvm::Value* end, IrValues carried,
+                       const std::function<IrValues(const IrValues& carried)>& body);
+  void emit_point();  // all sweeps
+  void emit_sweep(size_t sweep);
+  IrValues emit_sweep_axes(size_t sweep, size_t axis, const IrValues& carried);
+  IrValues emit_iteration(size_t sweep, const IrValues& carried);
+
+  // ---- accumulators (nest_accumulators.cc)
+  bool is_vector(const loop::Accumulator& accumulator) const;
+  llvm::Value* initial_value(const loop::Accumulator& accumulator, int copy);
+  IrValues initial_values(size_t sweep);
+  void read_carried(size_t sweep, const IrValues& carried);
+  IrValues combined(size_t sweep);
+  void finish_accumulators(size_t sweep, const IrValues& carried);
+  llvm::Value* combine(const loop::Accumulator& accumulator, llvm::Value* a, llvm::Value* b);
+  llvm::Value* neutral(const loop::Accumulator& accumulator);
+  llvm::Value* is_better(const loop::Accumulator& accumulator, llvm::Value* key,
+                         llvm::Value* position, llvm::Value* best, llvm::Value* best_position);
+  llvm::Value* widened(llvm::Value* value);  // to all lanes
+
+  // ---- instructions (nest_body.cc)
+  void emit_instructions(size_t sweep);
+  void emit_stores(size_t sweep);
+  llvm::Value* emit_instruction(loop::InstructionId id, int copy);
+  llvm::Value* emit_constant(const loop::Instruction& instruction);
+  llvm::Value* emit_scalar(const loop::Instruction& instruction, int copy);
+  llvm::Value* emit_load(loop::InstructionId id, int copy);
+  llvm::Value* load_elements(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
+                             int copy, llvm::Value* mask);
+  void emit_store(const loop::Store& store, ExpressionId offset, int copy);
+  void store_elements(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset, int copy,
+                      llvm::Value* value, llvm::Value* mask);
+  bool load_tile(loop::InstructionId id);
+  llvm::Value* guard_condition(const std::vector<loop::Guard>& guards, int copy);
+  llvm::Value* expression_lanes(ExpressionId id, int copy);
+  llvm::Value* expression_number(ExpressionId id, int copy);
+  llvm::Value* both(llvm::Value* a, llvm::Value* b);  // of masks, null: all
+  llvm::Value* value(loop::InstructionId id, int copy);
+  llvm::Value* from_memory(DType dtype, llvm::Value* value);
+  llvm::Value* to_memory(DType dtype, llvm::Value* value);
+  llvm::Type* memory_type(DType dtype);
+  llvm::Value* address(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
+                       int copy);
+  bool differs(ExpressionId id) const;
+  bool differs_by_copy(ExpressionId id) const;
+  llvm::Value* under(llvm::Value* condition, const std::function<llvm::Value*()>& value,
+                     llvm::Value* otherwise);
+
+  const loop::Axis& axis(loop::AxisId id) const { return flat_.nest.axes[static_cast<size_t>(id)]; }
+  const loop::Instruction& instruction(loop::InstructionId id) const {
+    return flat_.nest.instructions[static_cast<size_t>(id)];
+  }
+  llvm::Value* extent(loop::AxisId id) { return index_.number(axis(id).extent); }
+  bool has_masks() const { return b_.profile().vector_bits >= 512; }
+
+  KernelBuilder& b_;
+  loop::LoopGraph& graph_;
+  FlatNest flat_;
+  NestPlan plan_;
+  const BufferAddresses& buffers_;
+  ScalarEmitter scalar_;
+  IndexEmitter index_;
+  std::vector<loop::AxisId> block_axes_;  // whose points are split over the blocks
+  std::vector<loop::AxisId> rest_axes_;   // loops inside
+  loop::AxisId split_axis_ = -1;          // split into chunks when block_axes_ have few points
+
+  // Of the code that is being emitted.
+  Piece piece_;
+  SymbolId lane_symbol_ = -1;
+  SymbolId copy_symbol_ = -1;  // along which copies lie: the lane symbol, or the tile axis
+  int copy_in_hand_ = 0;
+  std::vector<bool> by_lane_, by_tile_;  // by instruction: differs between lanes, tile copies
+  std::vector<IrValues> values_;         // by instruction: one, or one a copy
+  std::vector<Carried> accumulators_;    // present, or final, values
+  std::vector<bool> is_final_;           // by accumulator
+};
+
+}  // namespace sluice

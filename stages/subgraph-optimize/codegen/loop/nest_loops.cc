@@ -1,0 +1,225 @@
+// The loops of a nest:
+//
+//   for unit in the block's part of (block axes, chunks of the split axis):
+//     for rest axes:
+//       for lane axis of the chunk, by copies * lanes:            (vector along an outer axis)
+//         sweeps: for inner axes: instructions; stores
+//
+// or, with vectors along the last axis of each sweep, the same without the lane axis.
+#include <algorithm>
+
+#include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
+
+namespace sluice {
+
+using llvm::Value;
+
+namespace {
+
+// Enough parts for any number of threads, and for some to take longer than others.
+constexpr int64_t kUnits = 64;
+
+}  // namespace
+
+NestEmitter::NestEmitter(KernelBuilder& builder, loop::LoopGraph& graph, FlatNest nest,
+                         const NestPlan& plan, const BufferAddresses& buffers,
+                         MathPrecision precision)
+    : b_(builder),
+      graph_(graph),
+      flat_(std::move(nest)),
+      plan_(plan),
+      buffers_(buffers),
+      scalar_(builder, precision),
+      index_(builder, graph, [this](loop::InstructionId id) { return value(id, copy_in_hand_); }) {
+  const bool is_inner = plan_.vector == NestPlan::Vector::kInner;
+  std::vector<SymbolId> lanes;
+  if (plan_.vector == NestPlan::Vector::kOuter) lanes.push_back(axis(plan_.axis).symbol);
+  for (const loop::Sweep& sweep : flat_.nest.sweeps) {
+    if (is_inner && !sweep.axes.empty()) lanes.push_back(axis(sweep.axes.back()).symbol);
+  }
+  by_lane_ = differing_instructions(graph_, flat_, lanes, is_inner);
+  by_tile_ = plan_.tile_axis < 0
+                 ? by_lane_
+                 : differing_instructions(graph_, flat_, {axis(plan_.tile_axis).symbol}, false);
+  values_.resize(flat_.nest.instructions.size());
+  accumulators_.resize(flat_.nest.accumulators.size());
+  is_final_.resize(flat_.nest.accumulators.size(), false);
+  choose_loops();
+}
+
+// Outer axes come in the order of the nest; the first ones that have enough points are split over
+// the blocks.
+void NestEmitter::choose_loops() {
+  int64_t points = 1;
+  for (const loop::AxisId id : flat_.outer) {
+    if (id == plan_.axis || id == plan_.tile_axis) continue;
+    (points < kUnits ? block_axes_ : rest_axes_).push_back(id);
+    points *= std::max<int64_t>(nominal_number(graph_, axis(id).extent), 1);
+  }
+  split_axis_ = plan_.tile_axis >= 0 ? plan_.tile_axis : plan_.axis;
+}
+
+void NestEmitter::emit(Value* block, Value* blocks) {
+  Value *chunk = nullptr, *chunks = b_.index(1);
+  Value* units = emit_units(chunk, chunks);
+  const auto range = b_.partition(units, block, blocks);
+  b_.loop(range.first, range.second, 1, [&](Value* unit) { emit_unit(unit, chunk, chunks); });
+}
+
+// Returns the number of units; chunks of the split axis have `chunk` points, a multiple of what is
+// computed at once.
+Value* NestEmitter::emit_units(Value*& chunk, Value*& chunks) {
+  Value* points = b_.index(1);
+  for (const loop::AxisId id : block_axes_) points = b_.mul(points, extent(id));
+  if (split_axis_ < 0) return points;
+  const int64_t grain = plan_.tile_axis >= 0 ? plan_.lanes : int64_t{plan_.lanes} * plan_.unroll;
+  Value* grains = b_.ceil_div(extent(split_axis_), b_.index(grain));
+  Value* wanted = b_.ceil_div(b_.index(kUnits), b_.max(points, b_.index(1)));
+  Value* parts = b_.max(b_.min(wanted, grains), b_.index(1));
+  chunk = b_.mul(b_.max(b_.ceil_div(grains, parts), b_.index(1)), grain);
+  chunks = b_.ceil_div(extent(split_axis_), chunk);
+  return b_.mul(points, chunks);
+}
+
+void NestEmitter::emit_unit(Value* unit, Value* chunk, Value* chunks) {
+  Value *begin = nullptr, *end = nullptr;
+  if (split_axis_ >= 0) {
+    Value* number = b_.mod(unit, chunks);
+    unit = b_.div(unit, chunks);
+    begin = b_.mul(number, chunk);
+    end = b_.min(b_.add(begin, chunk), extent(split_axis_));
+  }
+  for (size_t i = block_axes_.size(); i-- > 0;) {
+    Value* size = extent(block_axes_[i]);
+    index_.set_axis(axis(block_axes_[i]).symbol, i == 0 ? unit : b_.mod(unit, size));
+    if (i > 0) unit = b_.div(unit, size);
+  }
+  emit_rest(0, begin, end);
+}
+
+void NestEmitter::emit_rest(size_t number, Value* begin, Value* end) {
+  if (number < rest_axes_.size()) {
+    const loop::AxisId id = rest_axes_[number];
+    b_.loop(b_.index(0), extent(id), 1, [&](Value* i) {
+      index_.set_axis(axis(id).symbol, i);
+      emit_rest(number + 1, begin, end);
+    });
+  } else if (plan_.tile_axis >= 0) {
+    emit_tiles(begin, end);
+  } else if (plan_.vector == NestPlan::Vector::kOuter) {
+    emit_lane_axis(begin, end);
+  } else {
+    piece_ = {1, 1, nullptr, false};
+    emit_point();
+  }
+}
+
+void NestEmitter::emit_lane_axis(Value* begin, Value* end) {
+  lane_symbol_ = copy_symbol_ = axis(plan_.axis).symbol;
+  emit_pieces(lane_symbol_, begin, end, {}, [&](const IrValues&) {
+    emit_point();
+    return IrValues{};
+  });
+}
+
+// Whole squares of the tile axis first; then the rest of the tile axis, row by row.
+void NestEmitter::emit_tiles(Value* begin, Value* end) {
+  const SymbolId tile = axis(plan_.tile_axis).symbol, lane = axis(plan_.axis).symbol;
+  Value* whole = b_.add(begin, b_.mul(b_.div(b_.sub(end, begin), plan_.lanes), plan_.lanes));
+  Value* last = extent(plan_.axis);
+  Value* whole_lanes = b_.mul(b_.div(last, plan_.lanes), plan_.lanes);
+  b_.loop(begin, whole, plan_.lanes, [&](Value* i) {
+    index_.set_axis(tile, i);
+    lane_symbol_ = lane, copy_symbol_ = tile;
+    b_.loop(b_.index(0), whole_lanes, plan_.lanes, [&](Value* k) {
+      index_.set_axis(lane, k);
+      piece_ = {plan_.lanes, plan_.lanes, nullptr, true};
+      emit_point();
+    });
+  });
+  const auto row = [&](Value* i, Value* from) {
+    index_.set_axis(tile, i);
+    plan_.unroll = 1;
+    lane_symbol_ = copy_symbol_ = lane;
+    emit_pieces(lane, from, last, {}, [&](const IrValues&) {
+      emit_point();
+      return IrValues{};
+    });
+    plan_.unroll = plan_.lanes;
+  };
+  b_.loop(begin, whole, 1, [&](Value* i) { row(i, whole_lanes); });
+  b_.loop(whole, end, 1, [&](Value* i) { row(i, b_.index(0)); });
+}
+
+IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrValues carried,
+                                  const std::function<IrValues(const IrValues&)>& body) {
+  const auto run = [&](Value* from, Value* to, int64_t step, Piece piece, bool is_masked) {
+    carried = b_.loop(from, to, step, carried, [&](Value* i, const IrValues& now) {
+      index_.set_axis(symbol, i);
+      piece_ = piece;
+      if (is_masked) piece_.mask = b_.mask(b_.sub(to, i), piece.lanes);
+      return body(now);
+    });
+    return to;
+  };
+  const int64_t lanes = plan_.lanes, at_once = lanes * plan_.unroll;
+  const auto whole = [&](Value* from, int64_t step) {
+    return b_.add(from, b_.mul(b_.div(b_.sub(end, from), step), step));
+  };
+  if (lanes == 1) {
+    run(begin, end, 1, {1, 1, nullptr, false}, false);
+    return carried;
+  }
+  if (plan_.unroll > 1)
+    begin = run(begin, whole(begin, at_once), at_once, {plan_.lanes, plan_.unroll, nullptr, false},
+                false);
+  if (!has_masks() || plan_.unroll == 1)
+    begin = run(begin, whole(begin, lanes), lanes, {plan_.lanes, 1, nullptr, false}, false);
+  if (has_masks()) {
+    run(begin, end, lanes, {plan_.lanes, 1, nullptr, false}, true);
+  } else {
+    run(begin, end, 1, {1, 1, nullptr, false}, false);
+  }
+  return carried;
+}
+
+void NestEmitter::emit_point() {
+  std::fill(is_final_.begin(), is_final_.end(), false);
+  for (size_t sweep = 0; sweep < flat_.nest.sweeps.size(); ++sweep) emit_sweep(sweep);
+}
+
+void NestEmitter::emit_sweep(size_t sweep) {
+  if (plan_.vector == NestPlan::Vector::kInner) {
+    const std::vector<loop::AxisId>& axes = flat_.nest.sweeps[sweep].axes;
+    lane_symbol_ = copy_symbol_ = axes.empty() ? -1 : axis(axes.back()).symbol;
+    piece_ = {1, 1, nullptr, false};
+  }
+  finish_accumulators(sweep, emit_sweep_axes(sweep, 0, initial_values(sweep)));
+}
+
+IrValues NestEmitter::emit_sweep_axes(size_t sweep, size_t number, const IrValues& carried) {
+  const std::vector<loop::AxisId>& axes = flat_.nest.sweeps[sweep].axes;
+  if (number == axes.size()) return emit_iteration(sweep, carried);
+  const loop::AxisId id = axes[number];
+  if (plan_.vector == NestPlan::Vector::kInner && number + 1 == axes.size()) {
+    IrValues after = emit_pieces(axis(id).symbol, b_.index(0), extent(id), carried,
+                                 [&](const IrValues& now) { return emit_iteration(sweep, now); });
+    piece_ = {1, 1, nullptr, false};
+    return after;
+  }
+  return b_.loop(b_.index(0), extent(id), 1, carried, [&](Value* i, const IrValues& now) {
+    index_.set_axis(axis(id).symbol, i);
+    return emit_sweep_axes(sweep, number + 1, now);
+  });
+}
+
+IrValues NestEmitter::emit_iteration(size_t sweep, const IrValues& carried) {
+  scalar_.set_active(piece_.mask);
+  read_carried(sweep, carried);
+  emit_instructions(sweep);
+  IrValues next = combined(sweep);
+  emit_stores(sweep);
+  return next;
+}
+
+}  // namespace sluice

@@ -1,0 +1,318 @@
+#include "stages/subgraph-optimize/codegen/loop/nest_plan.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+using loop::InstructionId;
+using loop::InstructionKind;
+
+// Bits of the widest number that the lanes compute with; bools follow others.
+int widest_bits(const FlatNest& nest, const std::vector<bool>& differing) {
+  int bits = 8;
+  for (size_t i = 0; i < differing.size(); ++i) {
+    const loop::Instruction& instruction = nest.nest.instructions[i];
+    if (!differing[i] || instruction.dtype == DType::kBool) continue;
+    if (instruction.kind == InstructionKind::kConstant) continue;
+    bits = std::max(bits, dtype_bits(instruction.dtype));
+  }
+  return bits;
+}
+
+double nominal_points(const loop::LoopGraph& graph, const FlatNest& nest,
+                      const std::vector<loop::AxisId>& axes) {
+  double points = 1;
+  for (const loop::AxisId axis : axes) {
+    points *= static_cast<double>(
+        nominal_number(graph, nest.nest.axes[static_cast<size_t>(axis)].extent));
+  }
+  return points;
+}
+
+// What an access costs for one vector of lanes, in cycles, when `symbol` runs along the lanes.
+class AccessCost {
+ public:
+  AccessCost(loop::LoopGraph& graph, SymbolId symbol, int lanes, const std::vector<bool>& differing)
+      : graph_(graph), symbol_(symbol), lanes_(lanes), differing_(differing) {}
+
+  double of(ExpressionId offset, bool is_store) {
+    if (!expression_differs(graph_, offset, {symbol_}, differing_)) return is_store ? lanes_ : 0.5;
+    const auto linear = loop::split_linear(graph_.expressions, offset, symbol_);
+    const bool by_value = linear && expression_differs(graph_, linear->rest, {}, differing_);
+    if (linear && !by_value && graph_.expressions.as_constant(linear->stride) == 1) return 1;
+    return lanes_ * (is_store ? 2.0 : 1.2);
+  }
+
+ private:
+  loop::LoopGraph& graph_;
+  SymbolId symbol_;
+  int lanes_;
+  const std::vector<bool>& differing_;
+};
+
+double scalar_cost(loop::CostClass cost, int lanes_of_32) {
+  switch (cost) {
+    case loop::CostClass::kSimple:
+      return 0.5;
+    case loop::CostClass::kDivide:
+      return 0.5 * lanes_of_32;
+    case loop::CostClass::kTranscendental:
+      return 10;
+  }
+  return 1;
+}
+
+class Planner {
+ public:
+  Planner(loop::LoopGraph& graph, const FlatNest& nest, const DeviceProfile& profile)
+      : graph_(graph), nest_(nest), profile_(profile) {}
+
+  NestPlan run() {
+    NestPlan best = candidate(NestPlan::Vector::kNone, -1);
+    for (const loop::AxisId axis : nest_.outer) take_better(best, outer(axis));
+    if (can_vectorize_sweeps()) take_better(best, candidate(NestPlan::Vector::kInner, -1));
+    return best;
+  }
+
+ private:
+  static void take_better(NestPlan& best, const NestPlan& other) {
+    if (other.cycles < best.cycles) best = other;
+  }
+
+  NestPlan outer(loop::AxisId axis) {
+    NestPlan plan = candidate(NestPlan::Vector::kOuter, axis);
+    find_tile_axis(plan);
+    return plan;
+  }
+
+  // A sweep's iterations may run side by side when none needs what an earlier one made.
+  bool can_vectorize_sweeps() const {
+    bool any = false;
+    for (size_t s = 0; s < nest_.nest.sweeps.size(); ++s) {
+      const loop::Sweep& sweep = nest_.nest.sweeps[s];
+      if (sweep.axes.empty()) continue;
+      any = true;
+      for (const loop::AccumulatorId id : sweep.accumulators) {
+        if (nest_.nest.accumulators[static_cast<size_t>(id)].combine == loop::Combine::kCarry)
+          return false;
+      }
+      const SymbolId symbol = last_symbol(sweep);
+      for (size_t i = 0; i < sweep.stores.size(); ++i) {
+        const auto linear = loop::split_linear(graph_.expressions, nest_.stores[s][i], symbol);
+        if (!linear || graph_.expressions.as_constant(linear->stride) != 1) return false;
+        if (expression_differs(graph_, linear->rest, {}, all_values_)) return false;
+        if (reads(sweep, sweep.stores[i].access.buffer)) return false;
+      }
+    }
+    return any;
+  }
+
+  bool reads(const loop::Sweep& sweep, loop::BufferId buffer) const {
+    return std::ranges::any_of(sweep.instructions, [&](InstructionId id) {
+      const loop::Instruction& instruction = nest_.nest.instructions[static_cast<size_t>(id)];
+      return instruction.kind == InstructionKind::kLoad && instruction.access.buffer == buffer;
+    });
+  }
+
+  SymbolId last_symbol(const loop::Sweep& sweep) const {
+    return nest_.nest.axes[static_cast<size_t>(sweep.axes.back())].symbol;
+  }
+
+  std::vector<SymbolId> lane_symbols(NestPlan::Vector vector, loop::AxisId axis) const {
+    if (vector == NestPlan::Vector::kOuter)
+      return {nest_.nest.axes[static_cast<size_t>(axis)].symbol};
+    std::vector<SymbolId> symbols;
+    if (vector == NestPlan::Vector::kNone) return symbols;
+    for (const loop::Sweep& sweep : nest_.nest.sweeps)
+      if (!sweep.axes.empty()) symbols.push_back(last_symbol(sweep));
+    return symbols;
+  }
+
+  NestPlan candidate(NestPlan::Vector vector, loop::AxisId axis) {
+    NestPlan plan;
+    plan.vector = vector, plan.axis = axis;
+    const bool is_inner = vector == NestPlan::Vector::kInner;
+    const std::vector<SymbolId> symbols = lane_symbols(vector, axis);
+    const std::vector<bool> differing = differing_instructions(graph_, nest_, symbols, is_inner);
+    plan.lanes = vector == NestPlan::Vector::kNone
+                     ? 1
+                     : profile_.vector_bits / widest_bits(nest_, differing);
+    plan.unroll = vector == NestPlan::Vector::kNone ? 1 : choose_unroll(differing);
+    if (vector == NestPlan::Vector::kOuter) fit_local_buffers(plan);
+    const double outer_points = nominal_points(graph_, nest_, nest_.outer);
+    double points = outer_points;
+    if (vector == NestPlan::Vector::kOuter) points = in_vectors(points, axis, plan.lanes);
+    for (size_t s = 0; s < nest_.nest.sweeps.size(); ++s) {
+      const loop::Sweep& sweep = nest_.nest.sweeps[s];
+      double iterations = points * nominal_points(graph_, nest_, sweep.axes);
+      plan.elements +=
+          static_cast<int64_t>(outer_points * nominal_points(graph_, nest_, sweep.axes));
+      SymbolId symbol = symbols.empty() ? -1 : symbols[0];
+      if (is_inner && !sweep.axes.empty()) {
+        iterations = in_vectors(iterations, sweep.axes.back(), plan.lanes);
+        symbol = last_symbol(sweep);
+        plan.cycles += 20 * points;  // lanes are combined
+      }
+      plan.cycles += iterations * (1 + sweep_cycles(s, symbol, plan.lanes, differing));
+    }
+    return plan;
+  }
+
+  // How many vectors `count` points take when `axis` runs along the lanes.
+  double in_vectors(double count, loop::AxisId axis, int lanes) const {
+    const auto extent = static_cast<double>(
+        nominal_number(graph_, nest_.nest.axes[static_cast<size_t>(axis)].extent));
+    if (extent <= 0) return count;
+    return count / extent * static_cast<double>((static_cast<int64_t>(extent) + lanes - 1) / lanes);
+  }
+
+  double sweep_cycles(size_t s, SymbolId symbol, int lanes, const std::vector<bool>& differing) {
+    const loop::Sweep& sweep = nest_.nest.sweeps[s];
+    AccessCost access(graph_, symbol, lanes, differing);
+    double cycles = 0;
+    for (const InstructionId id : sweep.instructions) {
+      const auto i = static_cast<size_t>(id);
+      const loop::Instruction& instruction = nest_.nest.instructions[i];
+      if (instruction.kind == InstructionKind::kLoad)
+        cycles += access.of(nest_.load_offsets[i], false);
+      if (instruction.kind == InstructionKind::kScalar)
+        cycles += scalar_cost(loop::scalar_row(instruction.op).cost, differing[i] ? lanes : 1);
+    }
+    for (const ExpressionId offset : nest_.stores[s]) cycles += access.of(offset, true);
+    return cycles;
+  }
+
+  // Four vectors side by side hide latencies; fewer when registers would not do.
+  int choose_unroll(const std::vector<bool>& differing) const {
+    int most = 0;
+    for (const loop::Sweep& sweep : nest_.nest.sweeps) {
+      int values = 0, functions = 0;
+      for (const InstructionId id : sweep.instructions) {
+        const loop::Instruction& instruction = nest_.nest.instructions[static_cast<size_t>(id)];
+        if (!differing[static_cast<size_t>(id)]) continue;
+        values += instruction.kind == InstructionKind::kLoad;
+        functions += instruction.kind == InstructionKind::kScalar &&
+                     loop::scalar_row(instruction.op).cost == loop::CostClass::kTranscendental;
+      }
+      values += static_cast<int>(sweep.accumulators.size()) + 2;
+      most = std::max(most, values + 4 * std::min(functions, 2));
+    }
+    for (const int unroll : {4, 2}) {
+      if (most * unroll <= profile_.vector_registers + 8) return unroll;
+    }
+    return 1;
+  }
+
+  // Row-local buffers have an element for each lane.
+  void fit_local_buffers(NestPlan& plan) const {
+    int64_t bytes = 0;
+    for (const loop::Buffer& buffer : graph_.buffers) {
+      if (!buffer.is_local) continue;
+      int64_t elements = 1;
+      for (const ExpressionId dim : buffer.dims) elements *= nominal_number(graph_, dim);
+      bytes += elements * dtype_bits(buffer.dtype) / 8;
+    }
+    while (plan.unroll > 1 && bytes * plan.lanes * plan.unroll > profile_.l2_bytes / 4)
+      plan.unroll /= 2;
+    if (bytes * plan.lanes * plan.unroll > profile_.scratch_limit) plan.lanes = plan.unroll = 1;
+  }
+
+  // Loads whose elements are neighbours along another outer axis are better loaded along that one.
+  void find_tile_axis(NestPlan& plan) {
+    const loop::Nest& nest = nest_.nest;
+    if (nest.sweeps.size() != 1 || !nest.sweeps[0].axes.empty() || plan.lanes < 4) return;
+    if (nest.sweeps[0].instructions.size() > 12 || plan.lanes > 16) return;
+    const SymbolId lane = nest.axes[static_cast<size_t>(plan.axis)].symbol;
+    for (const loop::AxisId axis : nest_.outer) {
+      if (axis == plan.axis) continue;
+      const loop::Axis& other = nest.axes[static_cast<size_t>(axis)];
+      if (nominal_number(graph_, other.extent) < plan.lanes / 2) continue;
+      double gain = 0;
+      for (const InstructionId id : nest.sweeps[0].instructions) {
+        if (is_transposed(id, lane, other.symbol)) gain += plan.lanes * 0.2 + 1;
+      }
+      if (gain == 0) continue;
+      plan.tile_axis = axis;
+      plan.cycles *= 0.3;
+      plan.unroll = plan.lanes;
+      return;
+    }
+  }
+
+  bool is_transposed(InstructionId id, SymbolId lane, SymbolId other) {
+    const auto i = static_cast<size_t>(id);
+    const loop::Instruction& instruction = nest_.nest.instructions[i];
+    if (instruction.kind != InstructionKind::kLoad || !instruction.guards.empty()) return false;
+    const auto along = loop::split_linear(graph_.expressions, nest_.load_offsets[i], other);
+    const auto across = loop::split_linear(graph_.expressions, nest_.load_offsets[i], lane);
+    return along && across && graph_.expressions.as_constant(along->stride) == 1 &&
+           graph_.expressions.as_constant(across->stride) != 0 &&
+           !loop::mentions(graph_.expressions, across->stride, other);
+  }
+
+  loop::LoopGraph& graph_;
+  const FlatNest& nest_;
+  const DeviceProfile& profile_;
+  const std::vector<bool> all_values_ = std::vector<bool>(nest_.nest.instructions.size(), true);
+};
+
+}  // namespace
+
+int64_t nominal_number(const loop::LoopGraph& graph, ExpressionId id) {
+  const auto value = graph.expressions.evaluate(id, [&](SymbolId symbol) {
+    const loop::LoopSymbol& own = graph.symbols[static_cast<size_t>(symbol)];
+    return own.role == loop::SymbolRole::kSize ? own.nominal : 0;
+  });
+  return value ? *value : 1;
+}
+
+bool expression_differs(const loop::LoopGraph& graph, ExpressionId id,
+                        const std::vector<SymbolId>& symbols, const std::vector<bool>& differing) {
+  const Expression& e = graph.expressions[id];
+  if (e.op == ExpressionOp::kConstant) return false;
+  if (e.op == ExpressionOp::kSymbol) {
+    const auto symbol = static_cast<SymbolId>(e.value);
+    if (std::ranges::find(symbols, symbol) != symbols.end()) return true;
+    const loop::LoopSymbol& own = graph.symbols[static_cast<size_t>(symbol)];
+    return own.role == loop::SymbolRole::kValue && differing[static_cast<size_t>(own.index)];
+  }
+  return expression_differs(graph, e.a, symbols, differing) ||
+         expression_differs(graph, e.b, symbols, differing);
+}
+
+std::vector<bool> differing_instructions(const loop::LoopGraph& graph, const FlatNest& nest,
+                                         const std::vector<SymbolId>& lane_symbols, bool is_inner) {
+  const loop::Nest& loops = nest.nest;
+  std::vector<bool> differing(loops.instructions.size(), false);
+  const auto differs = [&](ExpressionId id) {
+    return id >= 0 && expression_differs(graph, id, lane_symbols, differing);
+  };
+  bool changed = true;
+  while (changed) {  // accumulators may be read before their value is known
+    changed = false;
+    for (size_t s = 0; s < loops.sweeps.size(); ++s) {
+      for (const InstructionId id : loops.sweeps[s].instructions) {
+        const auto i = static_cast<size_t>(id);
+        const loop::Instruction& instruction = loops.instructions[i];
+        bool own = differs(nest.load_offsets[i]) || differs(instruction.index);
+        for (const loop::Guard& guard : instruction.guards)
+          own = own || differs(guard.value) || differs(guard.limit);
+        for (const InstructionId operand : instruction.operands)
+          own = own || (operand >= 0 && differing[static_cast<size_t>(operand)]);
+        if (instruction.accumulator >= 0) {
+          const loop::Accumulator& from =
+              loops.accumulators[static_cast<size_t>(instruction.accumulator)];
+          const bool is_over = is_inner && from.sweep < static_cast<int32_t>(s) &&
+                               !loops.sweeps[static_cast<size_t>(from.sweep)].axes.empty();
+          for (const InstructionId operand : {from.initial, from.value, from.position})
+            own = own || (!is_over && operand >= 0 && differing[static_cast<size_t>(operand)]);
+        }
+        if (own && !differing[i]) differing[i] = changed = true;
+      }
+    }
+  }
+  return differing;
+}
+
+}  // namespace sluice
