@@ -63,7 +63,8 @@ TEST(RowTest, OutputsThatNoLoopGivesAreComputedToo) {
 }
 
 TEST(RowTest, AnOutputOfAnotherShapeIsRefused) {
-  EXPECT_NE(lowering_difference(fused("%y", "%n = ReduceMax(%x, i64[1] [1])\n%y = Sub(%x, %n)"))
+  EXPECT_NE(lowering_difference(
+                fused("%y", "%k1 = constant i64[1] [1]\n%n = ReduceMax(%x, %k1)\n%y = Sub(%x, %n)"))
                 .find("another shape"),
             std::string::npos);
 }
