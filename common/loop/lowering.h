@@ -128,6 +128,14 @@ class Lowering {
                        std::vector<Guard> guards = {});
   bool is_wanted(const Node& node, size_t result) const;  // something uses it
 
+  // ---- elements that several sweeps read (lower/row.h)
+  // A load or a constant: reading the element again costs no more than keeping it.
+  bool is_read(InstructionId id) const;
+  // Stores an element that was computed when the value itself is an output; says whether it is.
+  bool store_if_output(const Value& value, const Index& index, InstructionId id);
+  // The instruction is the element, for what reads it in this sweep.
+  void remember(const Value& value, const Index& index, InstructionId id);
+
   // ---- accumulators
   AccumulatorId accumulate(Combine combine, InstructionId initial, InstructionId value,
                            InstructionId position = -1, bool is_last = false);
@@ -191,6 +199,7 @@ class Lowering {
   const Graph* body_ = nullptr;  // of a Fused node
   LoopGraph graph_;
   std::vector<const Value*> operands_;
+  std::vector<bool> is_stored_;                    // by output
   std::map<const Value*, BufferId> buffers_;       // by the value inside; looked up only
   std::map<ExpressionId, ExpressionId> imported_;  // from the module's expressions
   // The elements that were given or computed in this sweep, and those that later sweeps can read.

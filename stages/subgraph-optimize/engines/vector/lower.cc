@@ -32,57 +32,64 @@ bool are_own_operands(const Node& node, const std::vector<const Value*>& operand
 class Wrapper {
  public:
   Wrapper(Node& node, const std::vector<const Value*>& operands)
-      : old_(node), graph_(node.graph()), operands_(operands) {}
+      : old_(node),
+        old_body_(node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr),
+        source_(old_body_ == nullptr ? node.graph() : *old_body_),
+        operands_(operands),
+        inside_(source_.value_limit(), nullptr) {}
 
   Node& run() {
-    Module& module = graph_.module();
-    Graph* old_body =
-        old_.op() == Op::kFused ? old_.get(attributes::Fused::body) : nullptr;
-    Graph& body = module.add_graph(old_.name().empty() ? "fused" : old_.name(), GraphRole::kFused);
+    Graph& graph = old_.graph();
+    Graph& body =
+        graph.module().add_graph(old_.name().empty() ? "fused" : old_.name(), GraphRole::kFused);
     std::vector<Value*> inputs;
     for (size_t i = old_.output_count(); i < operands_.size(); ++i) {
-      const Value& inside = *operands_[i];
-      Value& outside = outside_of(inside, old_body);
-      inputs.push_back(&outside);
-      inside_[&inside] = inside_[&outside] =
-          &body.add_input(outside.type_id(), outside.name());
+      inputs.push_back(&outside_of(*operands_[i]));
+      bind(*operands_[i], body.add_input(inputs.back()->type_id(), inputs.back()->name()));
     }
-    if (old_body != nullptr) bind_body(*old_body, body);
-    if (old_body == nullptr) {
-      copy_node(old_, body, inside_);
+    bind_constants(body);
+    ModuleMapper mapper(graph.module(), graph.module());
+    if (old_body_ == nullptr) {
+      mapper.clone_node(old_, body, inside_);
     } else {
-      for (const Node& node : old_body->nodes()) copy_node(node, body, inside_);
+      for (const Node& node : old_body_->nodes()) mapper.clone_node(node, body, inside_);
     }
     for (size_t i = 0; i < old_.output_count(); ++i) {
-      const Value& result = old_body == nullptr ? old_.output(i) : *old_body->outputs()[i];
-      body.add_output(*inside_.at(&result));
+      const Value& result = old_body_ == nullptr ? old_.output(i) : *old_body_->outputs()[i];
+      body.add_output(*inside_[static_cast<size_t>(result.id())]);
     }
     return replace(body, inputs);
   }
 
  private:
   // A constant of the body becomes one of the graph.
-  Value& outside_of(const Value& value, const Graph* old_body) {
-    if (old_body == nullptr || &value.graph() != old_body) return const_cast<Value&>(value);
-    return graph_.add_constant(value.segment(), value.name());
+  Value& outside_of(const Value& value) {
+    if (&value.graph() != old_body_) return const_cast<Value&>(value);
+    return old_.graph().add_constant(value.segment(), value.name());
   }
 
-  // Inputs of the old body are the operands; those that are none are constants that became part of
-  // the kernel.
-  void bind_body(const Graph& old_body, Graph& body) {
-    for (size_t i = 0; i < old_body.inputs().size(); ++i) {
+  // The values of the source that are an operand: itself, and the inputs of the body that it is.
+  void bind(const Value& operand, Value& input) {
+    if (&operand.graph() == &source_) inside_[static_cast<size_t>(operand.id())] = &input;
+    for (size_t i = 0; old_body_ != nullptr && i < old_.input_count(); ++i) {
+      if (old_.input(i) == &operand)
+        inside_[static_cast<size_t>(old_body_->inputs()[i]->id())] = &input;
+    }
+  }
+
+  // Inputs of the body that are no operands are constants that became part of the kernel.
+  void bind_constants(Graph& body) {
+    for (size_t i = 0; old_body_ != nullptr && i < old_.input_count(); ++i) {
       const Value* outside = old_.input(i);
-      if (const auto found = inside_.find(outside); found != inside_.end()) {
-        inside_[old_body.inputs()[i]] = found->second;
-      } else if (outside != nullptr && outside->is_constant()) {
-        inside_[old_body.inputs()[i]] =
-            &body.add_constant(outside->segment(), outside->name());
-      }
+      Value*& inside = inside_[static_cast<size_t>(old_body_->inputs()[i]->id())];
+      if (inside == nullptr && outside != nullptr && outside->is_constant())
+        inside = &body.add_constant(outside->segment(), outside->name());
     }
   }
 
   Node& replace(Graph& body, const std::vector<Value*>& inputs) {
-    Node& node = graph_.add_node(Op::kFused, inputs, old_.output_count(), &old_);
+    Graph& graph = old_.graph();
+    Node& node = graph.add_node(Op::kFused, inputs, old_.output_count(), &old_);
     node.set(attributes::Fused::body, GraphRef{body.id()});
     node.set_name(old_.name());
     node.set_origins(old_.origins());
@@ -91,15 +98,16 @@ class Wrapper {
       node.output(i).set_type(old_.output(i).type_id());
       node.output(i).set_name(old_.output(i).name());
       node.output(i).set_storage(old_.output(i).storage_id());
-      graph_.replace_all_uses(old_.output(i), node.output(i));
+      graph.replace_all_uses(old_.output(i), node.output(i));
     }
     return node;
   }
 
   Node& old_;
-  Graph& graph_;
+  Graph* old_body_;
+  Graph& source_;  // of the nodes that are wrapped
   const std::vector<const Value*>& operands_;
-  Inside inside_;
+  std::vector<Value*> inside_;  // by id of the source's values
 };
 
 }  // namespace
