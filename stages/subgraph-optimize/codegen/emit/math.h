@@ -29,6 +29,8 @@
 
 namespace sluice {
 
+class MathBasics;
+
 enum class MathPrecision : uint8_t { kDefault, kHigh, kPerformance };
 
 class MathEmitter {
@@ -83,6 +85,11 @@ class MathEmitter {
   llvm::Value* float_to_int(llvm::Value* x, llvm::IntegerType* to, bool is_signed);
 
  private:
+  using Function = llvm::Value* (*)(const MathBasics& m, llvm::Value* x);
+  llvm::Value* emit(Function function, llvm::Value* x, bool widen);
+  bool widens(const llvm::Value* x) const;
+  bool widens_angle(const llvm::Value* x) const;
+
   llvm::IRBuilder<>& ir_;
   const DeviceProfile& profile_;
   MathPrecision precision_;
