@@ -53,9 +53,11 @@ Value* MathEmitter::remainder(Value* x, Value* y) {
   return m.narrow(emit_remainder(m, m.widen(x), m.widen(y)));
 }
 
+// A sum of f32 in f64, rounded to f32, is the sum in f32.
 Value* MathEmitter::floor_modulus(Value* x, Value* y) {
   const MathBasics m(ir_, profile_, precision_);
-  Value* result = remainder(x, y);
+  if (!MathBasics::is_double(x)) return m.narrow(floor_modulus(m.widen(x), m.widen(y)));
+  Value* result = emit_remainder(m, x, y);
   Value* is_nonzero = ir_.CreateFCmpUNE(result, m.number(x, 0));
   Value* signs_differ = ir_.CreateXor(m.less(result, 0.0), m.less(y, 0.0));
   return m.select(ir_.CreateAnd(is_nonzero, signs_differ), m.add(result, y), result);

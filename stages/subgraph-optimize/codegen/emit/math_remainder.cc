@@ -18,10 +18,10 @@ Value* without_low_bits(const MathBasics& m, Value* x, int bits) {
 
 // Returns x minus the multiple of y > 0 by the leading bits of x / y.
 Value* division_step(const MathBasics& m, Value* x, Value* y) {
-  // A larger divisor, itself a multiple of y, keeps the quotient finite.
+  // Larger divisors, themselves multiples of y, keep the quotient finite.
   constexpr double kFar = 0x1p600;
-  Value* is_far = m.greater(m.mul(m.abs(x), 1 / kFar), y);
-  y = m.select(is_far, m.mul(y, kFar), y);
+  for (int i = 0; i < 2; ++i)
+    y = m.select(m.greater(m.mul(m.abs(x), 1 / kFar), y), m.mul(y, kFar), y);
   Value* quotient = m.truncate(without_low_bits(m, m.div(x, y), 33));
   Value* high = without_low_bits(m, y, 27);
   Value* result = m.sub(x, m.mul(quotient, high));

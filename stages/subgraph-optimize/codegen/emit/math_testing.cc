@@ -249,7 +249,8 @@ MathError measure(const std::vector<T>& results, const std::vector<long double>&
     if (std::isnan(result) || std::isnan(nearest)) {
       ulp = std::isnan(result) && std::isnan(nearest) ? 0 : HUGE_VAL;
     } else if (result == nearest) {
-      ulp = std::signbit(result) == std::signbit(nearest) ? 0 : HUGE_VAL;
+      const bool is_flushed = flushes && std::fabs(exact) < Limits::min() && exact != 0;
+      ulp = is_flushed || std::signbit(result) == std::signbit(nearest) ? 0 : HUGE_VAL;
     } else if (!(flushes && result == 0 && std::fabs(exact) < Limits::min())) {
       const long double top = std::ldexp(1.0L, Limits::max_exponent);
       const auto finite = [&](long double v) { return std::isinf(v) ? std::copysign(top, v) : v; };
