@@ -110,7 +110,8 @@ TEST_P(LoopKernelTest, Reductions) {
     const std::string constant =
         "%a = constant i64[" + std::to_string(count) + "] " + axes + "\n";
     for (const std::string op : {"ReduceSum", "ReduceMax", "ReduceMean"}) {
-      EXPECT_EQ(difference({one_node("%x: f32[19, 33, 47]", constant + "%y = " + op + "(%x, %a)"),
+      EXPECT_EQ(difference({"graph @main(%x: f32[19, 33, 47]) -> (%y) {\n" + constant + "%y = " +
+                                op + "(%x, %a)\n}\n",
                             {},
                             512,
                             {{"x", {-1, 1}}}}),
@@ -123,6 +124,17 @@ TEST_P(LoopKernelTest, Reductions) {
                           {},
                           0,
                           {{"x", {-1, 1}}}}),
+              "")
+        << axis;
+  }
+}
+
+TEST_P(LoopKernelTest, SoftmaxOfDoubles) {
+  for (const std::string axis : {"0", "1", "2"}) {
+    EXPECT_EQ(difference({one_node("%x: f64[M, 3, N]", "%y = Softmax(%x) {axis = " + axis + "}"),
+                          {{"M", 3}, {"N", 5}},
+                          64,
+                          {{"x", {-9, 9}}}}),
               "")
         << axis;
   }
