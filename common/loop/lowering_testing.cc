@@ -10,6 +10,8 @@
 #include "common/eval/number.h"
 #include "common/loop/interpreter.h"
 #include "common/loop/lowering.h"
+#include "common/loop/text.h"
+#include "common/loop/verify.h"
 #include "common/ops/infer.h"
 #include "common/text/text.h"
 
@@ -261,6 +263,18 @@ Result<std::vector<Stored>> run_loops(const LoweredNode& lowered, const Module& 
   return memories;
 }
 
+// Verifies a graph and returns what its text says.
+Result<LoopGraph> through_text(const LoopGraph& graph) {
+  SLUICE_TRY(verify(graph));
+  const std::string text = print_loops(graph);
+  SLUICE_ASSIGN(LoopGraph parsed, parse_loops(text, "loops"));
+  SLUICE_TRY(verify(parsed));
+  const std::string again = print_loops(parsed);
+  if (again != text)
+    return make_error(ErrorCode::kDifferent, "loops are\n{}and again\n{}", text, again);
+  return parsed;
+}
+
 Result<std::string> compare(const LoweringCase& test) {
   SLUICE_ASSIGN(const Module module, parsed(test));
   const Graph& graph = module.root();
@@ -269,7 +283,8 @@ Result<std::string> compare(const LoweringCase& test) {
   for (size_t i = 0; i < module.expressions.symbol_count(); ++i)
     sizes.push_back(test.sizes.at(module.expressions.symbol(static_cast<SymbolId>(i)).name));
   SLUICE_ASSIGN(const auto inputs, inputs_of(test, graph, sizes));
-  SLUICE_ASSIGN(const LoweredNode lowered, lower_node(node));
+  SLUICE_ASSIGN(LoweredNode lowered, lower_node(node));
+  SLUICE_ASSIGN(lowered.graph, through_text(lowered.graph));
   const auto expected = evaluate_graph(graph, inputs);
   const auto found = run_loops(lowered, module, sizes, inputs);
   if (!expected && !found) return std::string();

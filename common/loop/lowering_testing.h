@@ -47,8 +47,8 @@ void set_loops_runner(LoopsRunner runner);
 // results that the node names.
 std::string one_node(const std::string& inputs, const std::string& node);
 
-// Returns an empty text when the loops compute what the evaluator computes, or both fail;
-// otherwise what differs, or why the node was not lowered.
+// Returns an empty text when the loops verify, and what their text parses to computes what the
+// evaluator computes, or both fail; otherwise what differs, or why the node was not lowered.
 std::string lowering_difference(const LoweringCase& test);
 
 }  // namespace sluice::loop
