@@ -6,7 +6,7 @@ from parts import classifier, conv, silu
 # expansion, kernel, stride of the first block, channels, blocks
 LAYERS = [(1, 3, 1, 16, 1), (6, 3, 2, 24, 2), (6, 5, 2, 40, 2), (6, 3, 2, 80, 3), (6, 5, 1, 112, 3),
           (6, 5, 2, 192, 4), (6, 3, 1, 320, 1)]
-SILU_GAIN = 2.8
+SILU_GAIN = 2.1
 
 
 def build(net):
@@ -38,15 +38,14 @@ def inverted_residual(net, x, at, channels, width, expansion, kernel, stride):
         y, index = unit(net, y, f"{at}/block.0", channels, hidden, 1), 1
     y = unit(net, y, f"{at}/block.{index}", hidden, hidden, kernel, stride, groups=hidden)
     y = excite(net, y, f"{at}/block.{index + 1}", hidden, channels // 4)
-    # The gain makes up for the excitation's factor of about a half.
     y = conv(net, y, f"{at}/block.{index + 2}/block.{index + 2}.0", hidden, width, 1, bias=True,
-             gain=4 * SILU_GAIN)
+             gain=SILU_GAIN)
     return net.node("Add", [y, x], at) if stride == 1 and channels == width else y
 
 
 def excite(net, x, at, channels, inner):
     """Scales each channel by what a small net makes of the channels' means."""
     y = net.node("GlobalAveragePool", [x], f"{at}/avgpool")
-    y = conv(net, y, f"{at}/fc1", channels, inner, 1, bias=True, gain=4 * SILU_GAIN)
+    y = conv(net, y, f"{at}/fc1", channels, inner, 1, bias=True, gain=SILU_GAIN)
     y = conv(net, silu(net, y, f"{at}/activation"), f"{at}/fc2", inner, channels, 1, bias=True)
     return net.node("Mul", [net.node("Sigmoid", [y], f"{at}/scale_activation"), x], at)

@@ -21,7 +21,7 @@ def conv(net, x, at, channels_in, channels_out, kernel, stride=1, groups=1, bias
 
 
 def silu(net, x, at):
-    """x * sigmoid(x); a convolution before it wants a gain of 2.8."""
+    """x * sigmoid(x). A gain of about 2 in the convolution before it keeps signals."""
     return net.node("Mul", [x, net.node("Sigmoid", [x], at)], at)
 
 

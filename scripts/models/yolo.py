@@ -8,7 +8,7 @@ from parts import conv, max_pool, reshape, silu, upsample
 
 SIDE, CLASSES, BINS = 640, 80, 16
 STRIDES = [8, 16, 32]
-SILU_GAIN = 2.8
+SILU_GAIN = 1.7
 
 
 def build(net):
