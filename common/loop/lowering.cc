@@ -6,6 +6,7 @@
 
 #include "common/base/half.h"
 #include "common/ops/attributes.h"
+#include "common/ops/op_table.h"
 #include "common/ops/small_constant.h"
 #include "common/symbolic/nominal.h"
 
@@ -58,6 +59,19 @@ const Graph* body_of(const Node& node) {
   return node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
 }
 
+// Returns a constant input, null when the input is none. Inputs of the body of a Fused node are
+// what the node is given.
+const Value* find_constant(const Node& node, size_t input) {
+  const Value* value = node.input(input);
+  if (value == nullptr || value->is_constant()) return value;
+  const Node* owner = node.graph().owner();
+  if (value->producer() != nullptr || owner == nullptr || owner->op() != Op::kFused) return nullptr;
+  const std::vector<Value*>& inputs = node.graph().inputs();
+  const auto found = std::ranges::find(inputs, value);
+  if (found == inputs.end()) return nullptr;
+  return find_constant(*owner, static_cast<size_t>(found - inputs.begin()));
+}
+
 // Returns the bytes of the single element of a constant, empty when it is none or not at hand.
 std::span<const std::byte> single_element(const Value& value) {
   if (!value.is_constant()) return {};
@@ -77,7 +91,7 @@ std::string unsupported_reason(const Node& node) {
   for (const Node& inner : body->nodes()) {
     if (std::string reason = node_reason(inner); !reason.empty())
       return fmt::format("{}: {}", inner.label(), reason);
-    if (find_lowering(inner.op())->nests != nullptr) ++nests;
+    if (find_lowering(inner.op())->element == nullptr) ++nests;
   }
   return nests > 1 ? "it has more than one node with loops of its own" : std::string();
 }
@@ -286,6 +300,14 @@ DType Lowering::dtype_of(InstructionId id) const {
   return graph_.nests.back().instructions[static_cast<size_t>(id)].dtype;
 }
 
+std::optional<double> Lowering::known_real(InstructionId id) const {
+  const Instruction& given = graph_.nests.back().instructions[static_cast<size_t>(id)];
+  if (given.kind != InstructionKind::kConstant) return std::nullopt;
+  if (given.dtype == DType::kF64) return std::bit_cast<double>(given.bits);
+  if (given.dtype == DType::kF32) return std::bit_cast<float>(static_cast<uint32_t>(given.bits));
+  return given.dtype == DType::kBool ? std::optional<double>(given.bits != 0) : std::nullopt;
+}
+
 InstructionId Lowering::real(DType dtype, double value) {
   if (dtype != DType::kF32 && dtype != DType::kF64)
     return integer(dtype, static_cast<int64_t>(value));
@@ -307,7 +329,23 @@ InstructionId Lowering::integer(DType dtype, int64_t value) {
   return append(std::move(constant));
 }
 
+namespace {
+
+bool may_fault(ScalarOp op, DType dtype) {
+  if (op == ScalarOp::kCheckIndex) return true;
+  const bool divides =
+      op == ScalarOp::kDiv || op == ScalarOp::kFloorMod || op == ScalarOp::kRemainder;
+  return divides && !dtype_is_float(dtype);
+}
+
+}  // namespace
+
+// Where guards do not hold, loads give 0, so operands that fault on it are replaced.
 InstructionId Lowering::scalar(ScalarOp op, InstructionId a, InstructionId b, InstructionId c) {
+  if (!guards_.empty() && may_fault(op, dtype_of(a))) {
+    b = guarded(guards_, b, integer(dtype_of(b), 1));
+    if (op == ScalarOp::kCheckIndex) a = guarded(guards_, a, integer(dtype_of(a), 0));
+  }
   Instruction instruction;
   instruction.kind = InstructionKind::kScalar;
   instruction.op = op;
@@ -363,6 +401,9 @@ InstructionId Lowering::guarded(std::vector<Guard> guards, InstructionId value,
 }
 
 ExpressionId Lowering::as_index(InstructionId id, int64_t low, int64_t high) {
+  const Instruction& given = nest().instructions[static_cast<size_t>(id)];
+  if (given.kind == InstructionKind::kConstant) return number(static_cast<int64_t>(given.bits));
+  if (given.kind == InstructionKind::kIndex) return given.index;
   for (size_t i = 0; i < graph_.symbols.size(); ++i) {
     const LoopSymbol& symbol = graph_.symbols[i];
     if (symbol.role == SymbolRole::kValue && symbol.index == id &&
@@ -377,12 +418,39 @@ ExpressionId Lowering::as_index(InstructionId id, int64_t low, int64_t high) {
   return table().symbol_expression(added);
 }
 
+ExpressionId Lowering::checked_index(InstructionId id, ExpressionId extent) {
+  id = cast(id, DType::kI64);
+  const Instruction& given = nest().instructions[static_cast<size_t>(id)];
+  if (given.kind == InstructionKind::kConstant || given.kind == InstructionKind::kIndex) {
+    ExpressionId known = as_index(id, INT64_MIN, INT64_MAX);
+    if (table().bounds(known).high < 0) known = table().add(known, extent);
+    if (always_holds({known, extent})) return known;
+  }
+  const InstructionId checked = scalar(ScalarOp::kCheckIndex, id, index_value(extent));
+  const int64_t high = table().bounds(extent).high;
+  return as_index(checked, 0, high == INT64_MAX ? high : std::max<int64_t>(high - 1, 0));
+}
+
 // ---- elements
+
+// Returns true when a register is known to hold a number of the 16-bit dtype.
+bool Lowering::is_rounded(DType dtype, InstructionId id) const {
+  const Instruction& own = graph_.nests.back().instructions[static_cast<size_t>(id)];
+  const auto [condition, a, b] = own.operands;
+  if (own.kind == InstructionKind::kLoad) {
+    return graph_.buffers[static_cast<size_t>(own.access.buffer)].dtype == dtype &&
+           (condition < 0 || is_rounded(dtype, condition));
+  }
+  if (own.kind == InstructionKind::kConstant) return own.bits == 0;
+  if (own.kind != InstructionKind::kScalar) return false;
+  if (own.op == ScalarOp::kSelect) return is_rounded(dtype, a) && is_rounded(dtype, b);
+  return own.op == (dtype == DType::kF16 ? ScalarOp::kRoundToHalf : ScalarOp::kRoundToBfloat);
+}
 
 InstructionId Lowering::rounded(const Value& value, InstructionId id) {
   const DType dtype = value.type().dtype;
-  if (dtype == DType::kF16) return scalar(ScalarOp::kRoundToHalf, id);
-  return dtype == DType::kBF16 ? scalar(ScalarOp::kRoundToBfloat, id) : id;
+  if (register_dtype(dtype) == dtype || is_rounded(dtype, id)) return id;
+  return scalar(dtype == DType::kF16 ? ScalarOp::kRoundToHalf : ScalarOp::kRoundToBfloat, id);
 }
 
 Result<InstructionId> Lowering::element(const Value& value, const Index& index) {
@@ -393,29 +461,39 @@ Result<InstructionId> Lowering::element(const Value& value, const Index& index) 
 }
 
 Result<InstructionId> Lowering::computed(const Value& value, const Index& index) {
-  if (const auto bytes = single_element(value); !bytes.empty()) return constant(value, bytes);
+  if (const auto bytes = constant_element(value); !bytes.empty()) return constant(value, bytes);
+  if (!is_computed(value)) return load(memory_of(value), index, guards_, -1);
+  const Node& producer = *value.producer();
+  const LoweringRow* row = find_lowering(producer.op());
+  if (row == nullptr || row->element == nullptr) {
+    return make_error(ErrorCode::kNotLowerable, "{}: {} is read at another place than it gives",
+                      node_.label(), producer.label());
+  }
+  SLUICE_ASSIGN(const InstructionId id, row->element(*this, producer, value.result(), index));
+  return rounded(value, id);
+}
+
+// Returns true when elements of a value are computed here, not read from memory.
+bool Lowering::is_computed(const Value& value) const {
   const Node* producer = value.producer();
-  if (producer != nullptr && (body_ != nullptr || producer == &node_)) {
-    const LoweringRow* row = find_lowering(producer->op());
-    if (row == nullptr || row->element == nullptr) {
-      return make_error(ErrorCode::kNotLowerable, "{}: {} is read at another place than it gives",
-                        node_.label(), producer->label());
-    }
-    SLUICE_ASSIGN(const InstructionId id, row->element(*this, *producer, value.result(), index));
-    return rounded(value, id);
-  }
-  auto found = buffers_.find(&value);
-  if (found == buffers_.end()) {  // a constant
-    const auto outside = constants_.find(&value);
-    if (outside != constants_.end()) {
-      if (const auto bytes = single_element(*outside->second); !bytes.empty())
-        return constant(value, bytes);
-    }
-    add_operand(outside == constants_.end() ? value : *outside->second, value, false);
-    describe_buffer(value, graph_.buffers.back());
-    found = buffers_.find(&value);
-  }
-  return load(found->second, index, guards_, -1);
+  return producer != nullptr && (body_ != nullptr || producer == &node_);
+}
+
+// Returns the bytes of a constant of one element, also of one that is an input of the body.
+std::span<const std::byte> Lowering::constant_element(const Value& value) const {
+  if (const auto bytes = single_element(value); !bytes.empty()) return bytes;
+  const auto outside = constants_.find(&value);
+  return outside == constants_.end() ? std::span<const std::byte>()
+                                     : single_element(*outside->second);
+}
+
+// Returns the buffer of a value that is not computed; a constant becomes an operand.
+BufferId Lowering::memory_of(const Value& value) {
+  if (const auto found = buffers_.find(&value); found != buffers_.end()) return found->second;
+  const auto outside = constants_.find(&value);
+  add_operand(outside == constants_.end() ? value : *outside->second, value, false);
+  describe_buffer(value, graph_.buffers.back());
+  return buffers_.at(&value);
 }
 
 InstructionId Lowering::load(BufferId buffer, const Index& index, std::vector<Guard> guards,
@@ -449,11 +527,17 @@ Result<InstructionId> Lowering::element_if(const Value& value, const Index& inde
   if (guards.empty()) return element(value, index);
   const size_t outer = guards_.size();
   guards_.insert(guards_.end(), guards.begin(), guards.end());
+  if (!is_computed(value) && constant_element(value).empty()) {
+    const InstructionId id = load(memory_of(value), index, guards_, otherwise);
+    guards_.resize(outer);
+    return id;
+  }
   const Known before = known_;
   auto id = element(value, index);
   known_ = before;
   guards_.resize(outer);
   if (!id) return id;
+  if (otherwise < 0) otherwise = integer(dtype_of(*id), 0);
   return guarded(std::move(guards), *id, otherwise);
 }
 
@@ -491,17 +575,44 @@ Result<void> Lowering::give(const Node& node, size_t result, const Index& index,
 
 Result<void> Lowering::store_outputs(const Value& given, const Index& index,
                                      const std::vector<Guard>& guards) {
+  const Known before = known_;  // what is computed under guards is not known without them
   const size_t outer = guards_.size();
   guards_.insert(guards_.end(), guards.begin(), guards.end());
   for (size_t i = 0; i < node_.output_count(); ++i) {
     const Value& inside = body_ == nullptr ? node_.output(i) : *body_->outputs()[i];
     if (!depends_on(inside, given)) continue;
+    if (extents(inside) != extents(given)) {
+      return make_error(ErrorCode::kNotLowerable,
+                        "{}: an output has another shape than the result that it is computed from",
+                        node_.label());
+    }
+    is_stored_[i] = true;
     auto id = element(inside, index);
     if (!id) return std::move(id).error();
     nest().sweeps.back().stores.push_back({{buffers_.at(&inside), index}, *id, guards});
   }
   guards_.resize(outer);
+  if (!guards.empty()) known_ = before;
   return {};
+}
+
+bool Lowering::store_if_output(const Value& value, const Index& index, InstructionId id) {
+  bool found = false;
+  for (size_t i = 0; body_ != nullptr && i < node_.output_count(); ++i) {
+    if (body_->outputs()[i] != &value) continue;
+    is_stored_[i] = found = true;
+    nest().sweeps.back().stores.push_back({{buffers_.at(&value), index}, id, {}});
+  }
+  return found;
+}
+
+void Lowering::remember(const Value& value, const Index& index, InstructionId id) {
+  known_[{&value, index}] = id;
+}
+
+bool Lowering::is_read(InstructionId id) const {
+  const InstructionKind kind = graph_.nests.back().instructions[static_cast<size_t>(id)].kind;
+  return kind == InstructionKind::kLoad || kind == InstructionKind::kConstant;
 }
 
 bool Lowering::is_wanted(const Node& node, size_t result) const {
@@ -514,8 +625,10 @@ bool Lowering::can_reread(const Node& node, size_t result) const {
   return found != buffers_.end() && register_dtype(value.type().dtype) == value.type().dtype;
 }
 
-InstructionId Lowering::reread(const Node& node, size_t result, const Index& index) {
-  return load(buffers_.at(&node.output(result)), index, {}, -1);
+InstructionId Lowering::reread(const Node& node, size_t result, const Index& index,
+                               std::vector<Guard> guards) {
+  std::erase_if(guards, [&](const Guard& guard) { return always_holds(guard); });
+  return load(buffers_.at(&node.output(result)), index, std::move(guards), -1);
 }
 
 // ---- accumulators
@@ -576,8 +689,9 @@ std::optional<BufferId> Lowering::local_buffer(DType dtype, const Index& extents
   return static_cast<BufferId>(graph_.buffers.size()) - 1;
 }
 
-void Lowering::store_local(BufferId buffer, const Index& index, InstructionId value) {
-  nest().sweeps.back().stores.push_back({{buffer, index}, value, {}});
+void Lowering::store_local(BufferId buffer, const Index& index, InstructionId value,
+                           std::vector<Guard> guards) {
+  nest().sweeps.back().stores.push_back({{buffer, index}, value, std::move(guards)});
 }
 
 InstructionId Lowering::load_local(BufferId buffer, const Index& index) {
@@ -587,14 +701,14 @@ InstructionId Lowering::load_local(BufferId buffer, const Index& index) {
 // ---- constants
 
 std::optional<std::vector<int64_t>> Lowering::integers(const Node& node, size_t input) {
-  const Value* value = node.input(input);
-  if (value == nullptr || !value->is_constant()) return std::nullopt;
+  const Value* value = find_constant(node, input);
+  if (value == nullptr) return std::nullopt;
   return read_small_integers(node.graph().module(), value->segment());
 }
 
 std::optional<std::vector<double>> Lowering::reals(const Node& node, size_t input) {
-  const Value* value = node.input(input);
-  if (value == nullptr || !value->is_constant()) return std::nullopt;
+  const Value* value = find_constant(node, input);
+  if (value == nullptr) return std::nullopt;
   return read_small_reals(node.graph().module(), value->segment());
 }
 
@@ -613,12 +727,40 @@ void Lowering::describe_buffer(const Value& value, Buffer& buffer) {
   }
 }
 
+// Returns true when a value is a result of `source`, or elementwise nodes lead from there to it
+// without another shape.
+bool Lowering::follows(const Value& value, const Node& source) {
+  std::vector<const Value*> found = {&value};
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Node* producer = found[i]->producer();
+    if (producer == &source) return true;
+    const OpRow* row = producer == nullptr ? nullptr : find_op(producer->op());
+    if (row == nullptr || (row->flags & kElementwise) == 0) continue;
+    for (size_t k = 0; k < producer->input_count(); ++k) {
+      const Value* input = producer->input(k);
+      const bool leads = input != nullptr && input->type().dims == value.type().dims;
+      if (leads && std::ranges::find(found, input) == found.end()) found.push_back(input);
+    }
+  }
+  return false;
+}
+
+// Returns the node that lays out the nests: the one that has no other rule; else the last one with
+// nests whose every element leads to one element of each output; null: each output element by
+// element.
 const Node* Lowering::find_nest_node() const {
   if (body_ == nullptr) return find_lowering(node_.op())->nests != nullptr ? &node_ : nullptr;
+  const Node* last = nullptr;
   for (const Node& inner : body_->nodes()) {
-    if (find_lowering(inner.op())->nests != nullptr) return &inner;
+    const LoweringRow& row = *find_lowering(inner.op());
+    if (row.element == nullptr) return &inner;
+    const bool leads =
+        row.nests != nullptr && std::ranges::all_of(body_->outputs(), [&](const Value* output) {
+          return follows(*output, inner);
+        });
+    if (leads) last = &inner;
   }
-  return nullptr;
+  return last;
 }
 
 Result<void> Lowering::run() {
@@ -634,20 +776,20 @@ Result<void> Lowering::run() {
     if (node_.input(i) != nullptr && node_.input(i)->is_constant())
       constants_[body_->inputs()[i]] = node_.input(i);
   }
+  is_stored_.assign(node_.output_count(), false);
   name_sizes();
   for (size_t i = 0; i < operands_.size(); ++i) describe_buffer(*operands_[i], graph_.buffers[i]);
   if (const Node* own = find_nest_node()) {
     SLUICE_TRY(find_lowering(own->op())->nests(*this, *own));
-  } else {
-    SLUICE_TRY(lower_elements());
   }
+  SLUICE_TRY(lower_elements());
   finish();
   return {};
 }
 
-// Computes every output element by element, equal shapes in one nest.
+// Computes every output that no nest has stored element by element, equal shapes in one nest.
 Result<void> Lowering::lower_elements() {
-  std::vector<bool> done(node_.output_count(), false);
+  std::vector<bool>& done = is_stored_;
   for (size_t i = 0; i < done.size(); ++i) {
     if (done[i]) continue;
     const Index extents = this->extents(node_.output(i));

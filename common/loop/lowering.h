@@ -33,7 +33,8 @@ using ElementRule = Result<InstructionId> (*)(Lowering& lowering, const Node& no
 // Lays out the nests of a node and gives all of its results.
 using NestRule = Result<void> (*)(Lowering& lowering, const Node& node);
 
-// An operator that can be lowered; exactly one rule is set.
+// An operator that can be lowered. With both rules, `nests` is how the operator alone, or followed
+// by elementwise nodes, is computed best, and `element` how others read it (see find_nest_node).
 struct LoweringRow {
   Op op;
   // Returns the reason why this node cannot be lowered, beyond what all nodes need (tensors of
@@ -98,15 +99,22 @@ class Lowering {
   // `value` where the guards hold, else `otherwise`.
   InstructionId guarded(std::vector<Guard> guards, InstructionId value, InstructionId otherwise);
   DType dtype_of(InstructionId id) const;
-  // The symbol of an i64 instruction, for indices; its value lies in [low, high].
+  // The number that an instruction is known to be, of floats and bools.
+  std::optional<double> known_real(InstructionId id) const;
+  // The value of an i64 instruction, for indices; it lies in [low, high].
   ExpressionId as_index(InstructionId id, int64_t low, int64_t high);
+  // An index in [0, extent) from an integer that may count from the end; one that is out of range
+  // is a fault. Nothing can be read there when the extent is 0: see not_empty.
+  ExpressionId checked_index(InstructionId id, ExpressionId extent);
+  Guard not_empty(ExpressionId extent) { return {number(0), extent}; }
 
   // ---- elements
   // The element of a value: of a constant, an operand, or a node of the body.
   Result<InstructionId> element(const Value& value, const Index& index);
-  // The same where the guards hold, else `otherwise`; memory is read only where they hold.
+  // The same where the guards hold, else `otherwise`, by default 0; memory is read only where they
+  // hold, and nothing is a fault elsewhere.
   Result<InstructionId> element_if(const Value& value, const Index& index,
-                                   std::vector<Guard> guards, InstructionId otherwise);
+                                   std::vector<Guard> guards, InstructionId otherwise = -1);
   // Element `index` of input `input` of a node, broadcast to the rank of `index`.
   Result<InstructionId> broadcast_element(const Node& node, size_t input, const Index& index);
   // Gives an element of a result, or, with guards, gives it only where they hold: rounds it to the
@@ -116,8 +124,17 @@ class Lowering {
   // An element of a result that was given in an earlier iteration or sweep, from its memory.
   // Available where can_reread says so: nothing follows the node, and memory holds all bits.
   bool can_reread(const Node& node, size_t result) const;
-  InstructionId reread(const Node& node, size_t result, const Index& index);
+  InstructionId reread(const Node& node, size_t result, const Index& index,
+                       std::vector<Guard> guards = {});
   bool is_wanted(const Node& node, size_t result) const;  // something uses it
+
+  // ---- elements that several sweeps read (lower/row.h)
+  // A load or a constant: reading the element again costs no more than keeping it.
+  bool is_read(InstructionId id) const;
+  // Stores an element that was computed when the value itself is an output; says whether it is.
+  bool store_if_output(const Value& value, const Index& index, InstructionId id);
+  // The instruction is the element, for what reads it in this sweep.
+  void remember(const Value& value, const Index& index, InstructionId id);
 
   // ---- accumulators
   AccumulatorId accumulate(Combine combine, InstructionId initial, InstructionId value,
@@ -132,16 +149,20 @@ class Lowering {
   // A buffer of these extents, or nothing when it would take more than the scratch that kernels may
   // have, or an extent is not known: then the row is computed again.
   std::optional<BufferId> local_buffer(DType dtype, const Index& extents);
-  void store_local(BufferId buffer, const Index& index, InstructionId value);
+  void store_local(BufferId buffer, const Index& index, InstructionId value,
+                   std::vector<Guard> guards = {});
   InstructionId load_local(BufferId buffer, const Index& index);
 
   // ---- operands that are constants
   // The elements of a small constant, or nothing (see common/ops/small_constant.h); an absent input
-  // is nothing too.
+  // is nothing too. An input of a Fused body is what the Fused node reads.
   static std::optional<std::vector<int64_t>> integers(const Node& node, size_t input);
   static std::optional<std::vector<double>> reals(const Node& node, size_t input);
 
   const Node& node() const { return node_; }
+  // Computes every output element by element, equal shapes in one nest: what a NestRule with an
+  // ElementRule beside it does for a node that it does not suit.
+  Result<void> lower_elements();
 
  private:
   friend Result<LoweredNode> lower_node(const Node& node);
@@ -157,9 +178,12 @@ class Lowering {
                      InstructionId otherwise);
   InstructionId constant(const Value& value, std::span<const std::byte> bytes);
   bool always_holds(const Guard& guard);
+  bool is_computed(const Value& value) const;
+  std::span<const std::byte> constant_element(const Value& value) const;
+  BufferId memory_of(const Value& value);
+  bool is_rounded(DType dtype, InstructionId id) const;
   bool may_change(const Instruction& instruction) const;
   void describe_buffer(const Value& value, Buffer& buffer);
-  Result<void> lower_elements();
   void finish();
   void move_local_buffers_last();
   Result<InstructionId> computed(const Value& value, const Index& index);
@@ -167,6 +191,7 @@ class Lowering {
   Result<void> store_outputs(const Value& given, const Index& index,
                              const std::vector<Guard>& guards);
   bool depends_on(const Value& value, const Value& source);
+  static bool follows(const Value& value, const Node& source);
   const Node* find_nest_node() const;
   SymbolId add_axis(ExpressionId extent);
 
@@ -174,6 +199,7 @@ class Lowering {
   const Graph* body_ = nullptr;  // of a Fused node
   LoopGraph graph_;
   std::vector<const Value*> operands_;
+  std::vector<bool> is_stored_;                    // by output
   std::map<const Value*, BufferId> buffers_;       // by the value inside; looked up only
   std::map<ExpressionId, ExpressionId> imported_;  // from the module's expressions
   // The elements that were given or computed in this sweep, and those that later sweeps can read.
