@@ -59,6 +59,19 @@ const Graph* body_of(const Node& node) {
   return node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
 }
 
+// Returns a constant input, null when the input is none. Inputs of the body of a Fused node are
+// what the node is given.
+const Value* find_constant(const Node& node, size_t input) {
+  const Value* value = node.input(input);
+  if (value == nullptr || value->is_constant()) return value;
+  const Node* owner = node.graph().owner();
+  if (value->producer() != nullptr || owner == nullptr || owner->op() != Op::kFused) return nullptr;
+  const std::vector<Value*>& inputs = node.graph().inputs();
+  const auto found = std::ranges::find(inputs, value);
+  if (found == inputs.end()) return nullptr;
+  return find_constant(*owner, static_cast<size_t>(found - inputs.begin()));
+}
+
 // Returns the bytes of the single element of a constant, empty when it is none or not at hand.
 std::span<const std::byte> single_element(const Value& value) {
   if (!value.is_constant()) return {};
@@ -571,6 +584,12 @@ Result<void> Lowering::store_outputs(const Value& given, const Index& index,
   for (size_t i = 0; i < node_.output_count(); ++i) {
     const Value& inside = body_ == nullptr ? node_.output(i) : *body_->outputs()[i];
     if (!depends_on(inside, given)) continue;
+    if (extents(inside) != extents(given)) {
+      return make_error(ErrorCode::kNotLowerable,
+                        "{}: an output has another shape than the result that it is computed from",
+                        node_.label());
+    }
+    is_stored_[i] = true;
     auto id = element(inside, index);
     if (!id) return std::move(id).error();
     nest().sweeps.back().stores.push_back({{buffers_.at(&inside), index}, *id, guards});
@@ -578,6 +597,25 @@ Result<void> Lowering::store_outputs(const Value& given, const Index& index,
   guards_.resize(outer);
   if (!guards.empty()) known_ = before;
   return {};
+}
+
+bool Lowering::store_if_output(const Value& value, const Index& index, InstructionId id) {
+  bool found = false;
+  for (size_t i = 0; body_ != nullptr && i < node_.output_count(); ++i) {
+    if (body_->outputs()[i] != &value) continue;
+    is_stored_[i] = found = true;
+    nest().sweeps.back().stores.push_back({{buffers_.at(&value), index}, id, {}});
+  }
+  return found;
+}
+
+void Lowering::remember(const Value& value, const Index& index, InstructionId id) {
+  known_[{&value, index}] = id;
+}
+
+bool Lowering::is_read(InstructionId id) const {
+  const InstructionKind kind = graph_.nests.back().instructions[static_cast<size_t>(id)].kind;
+  return kind == InstructionKind::kLoad || kind == InstructionKind::kConstant;
 }
 
 bool Lowering::is_wanted(const Node& node, size_t result) const {
@@ -665,21 +703,6 @@ InstructionId Lowering::load_local(BufferId buffer, const Index& index) {
 
 // ---- constants
 
-namespace {
-
-// Returns the constant that an input is, or null.
-const Value* find_constant(const Node& node, size_t input) {
-  const Value* value = node.input(input);
-  if (value == nullptr || value->is_constant()) return value;
-  const Graph& graph = value->graph();
-  if (!value->is_input() || graph.owner() == nullptr || graph.owner()->op() != Op::kFused)
-    return nullptr;
-  const auto place = std::ranges::find(graph.inputs(), value) - graph.inputs().begin();
-  return find_constant(*graph.owner(), static_cast<size_t>(place));
-}
-
-}  // namespace
-
 std::optional<std::vector<int64_t>> Lowering::integers(const Node& node, size_t input) {
   const Value* value = find_constant(node, input);
   if (value == nullptr) return std::nullopt;
@@ -756,19 +779,20 @@ Result<void> Lowering::run() {
     if (node_.input(i) != nullptr && node_.input(i)->is_constant())
       constants_[body_->inputs()[i]] = node_.input(i);
   }
+  is_stored_.assign(node_.output_count(), false);
   name_sizes();
   for (size_t i = 0; i < operands_.size(); ++i) describe_buffer(*operands_[i], graph_.buffers[i]);
   if (const Node* own = find_nest_node()) {
     SLUICE_TRY(find_lowering(own->op())->nests(*this, *own));
-  } else {
-    SLUICE_TRY(lower_elements());
   }
+  SLUICE_TRY(lower_elements());
   finish();
   return {};
 }
 
+// Computes every output that no nest has stored element by element, equal shapes in one nest.
 Result<void> Lowering::lower_elements() {
-  std::vector<bool> done(node_.output_count(), false);
+  std::vector<bool>& done = is_stored_;
   for (size_t i = 0; i < done.size(); ++i) {
     if (done[i]) continue;
     const Index extents = this->extents(node_.output(i));

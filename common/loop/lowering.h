@@ -30,7 +30,8 @@ inline constexpr int64_t kMaxLocalBytes = 64 * 1024;
 // Returns element `index` of result `result` of a node.
 using ElementRule = Result<InstructionId> (*)(Lowering& lowering, const Node& node, size_t result,
                                               const Index& index);
-// Lays out the nests of a node and gives all of its results.
+// Lays out the nests of a node and gives all of its results, or, with an ElementRule beside it,
+// none.
 using NestRule = Result<void> (*)(Lowering& lowering, const Node& node);
 
 // An operator that can be lowered. With both rules, `nests` is how the operator alone, or followed
@@ -128,6 +129,14 @@ class Lowering {
                        std::vector<Guard> guards = {});
   bool is_wanted(const Node& node, size_t result) const;  // something uses it
 
+  // ---- elements that several sweeps read (lower/row.h)
+  // A load or a constant: reading the element again costs no more than keeping it.
+  bool is_read(InstructionId id) const;
+  // Stores an element that was computed when the value itself is an output; says whether it is.
+  bool store_if_output(const Value& value, const Index& index, InstructionId id);
+  // The instruction is the element, for what reads it in this sweep.
+  void remember(const Value& value, const Index& index, InstructionId id);
+
   // ---- accumulators
   AccumulatorId accumulate(Combine combine, InstructionId initial, InstructionId value,
                            InstructionId position = -1, bool is_last = false);
@@ -152,9 +161,6 @@ class Lowering {
   static std::optional<std::vector<double>> reals(const Node& node, size_t input);
 
   const Node& node() const { return node_; }
-  // Computes every output element by element, equal shapes in one nest: what a NestRule with an
-  // ElementRule beside it does for a node that it does not suit.
-  Result<void> lower_elements();
 
  private:
   friend Result<LoweredNode> lower_node(const Node& node);
@@ -176,6 +182,7 @@ class Lowering {
   bool is_rounded(DType dtype, InstructionId id) const;
   bool may_change(const Instruction& instruction) const;
   void describe_buffer(const Value& value, Buffer& buffer);
+  Result<void> lower_elements();
   void finish();
   void move_local_buffers_last();
   Result<InstructionId> computed(const Value& value, const Index& index);
@@ -191,6 +198,7 @@ class Lowering {
   const Graph* body_ = nullptr;  // of a Fused node
   LoopGraph graph_;
   std::vector<const Value*> operands_;
+  std::vector<bool> is_stored_;                    // by output
   std::map<const Value*, BufferId> buffers_;       // by the value inside; looked up only
   std::map<ExpressionId, ExpressionId> imported_;  // from the module's expressions
   // The elements that were given or computed in this sweep, and those that later sweeps can read.

@@ -229,7 +229,8 @@ Result<Tensor> operand_value(const Value& value, const std::vector<EvalValue>& i
 
 Result<std::vector<Stored>> run_loops(const LoweredNode& lowered, const Module& module,
                                       const Sizes& module_sizes,
-                                      const std::vector<EvalValue>& inputs) {
+                                      const std::vector<EvalValue>& inputs,
+                                      const LoweringCase& test) {
   const LoopGraph& graph = lowered.graph;
   Sizes sizes;
   for (const Value* operand : lowered.operands) {
@@ -251,7 +252,7 @@ Result<std::vector<Stored>> run_loops(const LoweredNode& lowered, const Module& 
   }
   std::vector<std::byte*> pointers;
   for (Stored& memory : memories) pointers.push_back(memory.bytes.data());
-  SLUICE_TRY(interpret(graph, sizes, pointers));
+  SLUICE_TRY(test.run ? test.run(graph, sizes, pointers) : interpret(graph, sizes, pointers));
   return memories;
 }
 
@@ -265,7 +266,7 @@ Result<std::string> compare(const LoweringCase& test) {
   SLUICE_ASSIGN(const auto inputs, inputs_of(test, graph, sizes));
   SLUICE_ASSIGN(const LoweredNode lowered, lower_node(node));
   const auto expected = evaluate_graph(graph, inputs);
-  const auto found = run_loops(lowered, module, sizes, inputs);
+  const auto found = run_loops(lowered, module, sizes, inputs, test);
   if (!expected && !found) return std::string();
   if (!found) return "the loops fail: " + found.error().message;
   if (!expected) return "the evaluator fails: " + expected.error().message;

@@ -1,12 +1,17 @@
 // Compares the loops of a node, interpreted, with the reference evaluator, for tests of lowerings.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "common/base/result.h"
 #include "common/base/tensor.h"
+#include "common/loop/loop_graph.h"
 
 namespace sluice::loop {
 
@@ -26,6 +31,10 @@ struct LoweringCase {
   std::map<std::string, std::pair<double, double>> ranges = {};
   std::map<std::string, Tensor> values = {};
   uint32_t seed = 1;
+  // Runs the loops, in place of the interpreter.
+  std::function<Result<void>(const LoopGraph& graph, std::span<const int64_t> sizes,
+                             std::span<std::byte* const> operands)>
+      run = {};
 };
 
 // Returns the graph of a node: one_node("%x: f32[N, 3]", "%y = Relu(%x)"). The outputs are all

@@ -1,6 +1,7 @@
 // Elementwise operators of two and more inputs, with broadcasting.
 #include "common/loop/lower/families.h"
 #include "common/loop/lower/reasons.h"
+#include "common/loop/lower/scalars.h"
 #include "common/ops/attributes.h"
 
 namespace sluice::loop {
@@ -38,21 +39,27 @@ Result<Id> mod(Lowering& l, const Node& node, size_t result, const Index& index)
                                               : fold<ScalarOp::kFloorMod>(l, node, result, index);
 }
 
-// Computes in the dtype of the base; an exponent 2 is a product, as in the evaluator.
+// An exponent that is a whole number of at least 0, and constant.
+std::optional<int64_t> whole_exponent(const Node& node) {
+  const auto exponent = Lowering::integers(node, 1);
+  if (!exponent || exponent->size() != 1 || (*exponent)[0] < 0) return std::nullopt;
+  return (*exponent)[0];
+}
+
+// Computes in the dtype of the base; small exponents are products, as exponent 2 is in the
+// evaluator, and those of integers.
 Result<Id> pow(Lowering& l, const Node& node, size_t, const Index& index) {
   SLUICE_ASSIGN(const Id base, l.broadcast_element(node, 0, index));
-  if (const auto exponent = Lowering::reals(node, 1); exponent && exponent->size() == 1) {
-    if ((*exponent)[0] == 2) return l.scalar(ScalarOp::kMul, base, base);
-    if ((*exponent)[0] == 1) return base;
-    if ((*exponent)[0] == 3)
-      return l.scalar(ScalarOp::kMul, l.scalar(ScalarOp::kMul, base, base), base);
-  }
+  const auto whole = whole_exponent(node);
+  if (whole && (*whole <= 3 || !dtype_is_float(l.dtype_of(base))))
+    return whole_power(l, base, *whole);
   SLUICE_ASSIGN(const Id exponent, l.broadcast_element(node, 1, index));
   return l.scalar(ScalarOp::kPow, base, l.cast(exponent, l.dtype_of(base)));
 }
 
 std::string pow_reason(const Node& node) {
-  if (!dtype_is_float(node.input(0)->type().dtype)) return "integers to a power";
+  if (!dtype_is_float(node.input(0)->type().dtype) && !whole_exponent(node))
+    return "integers to a power that is no constant whole number";
   return needs_known_broadcast(node);
 }
 
@@ -77,6 +84,15 @@ Result<Id> where(Lowering& l, const Node& node, size_t, const Index& index) {
   return l.scalar(ScalarOp::kSelect, condition, yes, no);
 }
 
+// Computes a / (1 + exp(-alpha a)) b.
+Result<Id> swiglu(Lowering& l, const Node& node, size_t, const Index& index) {
+  SLUICE_ASSIGN(const Id gate, l.broadcast_element(node, 0, index));
+  SLUICE_ASSIGN(const Id x, l.broadcast_element(node, 1, index));
+  const float alpha = node.get(attributes::SwiGLU::alpha);
+  const Id scaled = alpha == 1 ? gate : mul(l, l.real(l.dtype_of(gate), alpha), gate);
+  return mul(l, mul(l, gate, l.scalar(ScalarOp::kSigmoid, scaled)), x);
+}
+
 std::string float_fold_reason(const Node& node) {
   std::string reason = needs_floats(node);
   return reason.empty() ? needs_known_broadcast(node) : reason;
@@ -94,6 +110,7 @@ constexpr LoweringRow kRows[] = {
     {Op::kMin, needs_broadcast_numbers, fold<ScalarOp::kMin>},
     {Op::kSum, float_fold_reason, fold<ScalarOp::kAdd>},
     {Op::kMean, float_fold_reason, mean},
+    {Op::kSwiGLU, float_fold_reason, swiglu},
     {Op::kAnd, needs_known_broadcast, fold<ScalarOp::kAnd>},
     {Op::kOr, needs_known_broadcast, fold<ScalarOp::kOr>},
     {Op::kXor, needs_known_broadcast, fold<ScalarOp::kXor>},

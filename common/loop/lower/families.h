@@ -23,5 +23,8 @@ std::span<const LoweringRow> generator_rows();
 std::span<const LoweringRow> resize_rows();
 std::span<const LoweringRow> rotary_embedding_rows();
 std::span<const LoweringRow> grid_rows();
+std::span<const LoweringRow> normalization_rows();
+std::span<const LoweringRow> pooling_rows();
+std::span<const LoweringRow> quantization_rows();
 
 }  // namespace sluice::loop

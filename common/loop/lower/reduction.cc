@@ -1,10 +1,10 @@
 // Reductions over axes, ArgMax, ArgMin:
 //
-//   for kept axes: for reduced axes: a = combine(a, term(x)); y = last(a)
-#include <limits>
-
+//   for kept axes: for reduced axes: a = combine(a, term(x)); y = finish(a)
 #include "common/loop/lower/families.h"
 #include "common/loop/lower/reasons.h"
+#include "common/loop/lower/row.h"
+#include "common/loop/lower/scalars.h"
 #include "common/ops/attributes.h"
 
 namespace sluice::loop {
@@ -30,143 +30,142 @@ std::optional<std::vector<bool>> reduced_axes(const Node& node) {
 }
 
 struct Space {
-  Index index;  // of x
-  Index kept;   // of y
-  Index inner;  // extents of the reduced axes
-  std::vector<size_t> axes;
+  Row row;
+  Index kept;  // the index of y
 };
 
-// Starts the nest; the reduced entries of `index` are set by begin_inner.
-Space begin(Lowering& l, const Node& node) {
+// Starts the nest over the kept axes.
+Space begin(Lowering& l, const Node& node, int sweeps) {
   const std::vector<bool> reduced = *reduced_axes(node);
   const bool keep = node.output().type().dims.size() == reduced.size();
-  const Index extents = l.extents(*node.input(0));
-  Index outer = extents;
+  std::vector<size_t> axes;
   for (size_t i = 0; i < reduced.size(); ++i)
-    if (reduced[i]) outer[i] = l.number(1);
-  Space space;
-  space.index = l.begin_nest(outer);
-  for (size_t i = 0; i < reduced.size(); ++i) {
-    if (!reduced[i] || keep) space.kept.push_back(reduced[i] ? l.number(0) : space.index[i]);
-    if (!reduced[i]) continue;
-    space.axes.push_back(i);
-    space.inner.push_back(extents[i]);
-  }
+    if (reduced[i]) axes.push_back(i);
+  Space space{Row::begin_nest(l, *node.input(0), std::move(axes), sweeps), {}};
+  for (size_t i = 0; i < reduced.size(); ++i)
+    if (!reduced[i] || keep) space.kept.push_back(space.row.first()[i]);
   return space;
 }
 
-void begin_inner(Lowering& l, Space& space) {
-  const Index inner = l.begin_sweep(space.inner);
-  for (size_t i = 0; i < inner.size(); ++i) space.index[space.axes[i]] = inner[i];
-}
-
-double lowest(DType dtype) {
-  return dtype_is_float(dtype) ? -std::numeric_limits<double>::infinity() : 0;
-}
-
-// The neutral element of max (sign 1) or min (sign -1).
-Id extreme(Lowering& l, DType dtype, int sign) {
-  if (dtype == DType::kF32 || dtype == DType::kF64) return l.real(dtype, sign * lowest(dtype));
-  const int bits = dtype == DType::kBool ? 1 : dtype_bits(dtype);
-  if (!dtype_is_signed(dtype)) return l.integer(dtype, sign > 0 ? 0 : -1);
-  const int64_t low = -(int64_t{1} << (bits - 2)) * 2;
-  return l.integer(dtype, sign > 0 ? low : -(low + 1));
-}
-
-Id square(Lowering& l, Id x) { return l.scalar(ScalarOp::kMul, x, x); }
 Id magnitude(Lowering& l, Id x) { return l.scalar(ScalarOp::kAbs, x); }
 Id same(Lowering&, Id x) { return x; }
 Id root(Lowering& l, Id x) { return l.scalar(ScalarOp::kSqrt, x); }
 Id logarithm(Lowering& l, Id x) { return l.scalar(ScalarOp::kLog, x); }
 
-template <Combine combine, Id (*term)(Lowering& l, Id x) = same,
-          Id (*last)(Lowering& l, Id x) = same>
+bool is_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
+
+// Sums, products and extremes; integers are modulo 2^bits. Extremes of bools are those of 0 and 1.
+template <Combine combine, Id (*term)(Lowering& l, Id x) = same>
 Result<void> reduce(Lowering& l, const Node& node) {
-  Space space = begin(l, node);
-  begin_inner(l, space);
-  SLUICE_ASSIGN(const Id x, l.element(*node.input(0), space.index));
-  const DType dtype = l.dtype_of(x);
-  const Id initial = combine == Combine::kMax   ? extreme(l, dtype, 1)
-                     : combine == Combine::kMin ? extreme(l, dtype, -1)
-                                                : l.real(dtype, combine == Combine::kProduct);
+  Space space = begin(l, node, 1);
+  SLUICE_ASSIGN(Id x, space.row.begin_sweep());
+  const DType own = l.dtype_of(x), dtype = own == DType::kBool ? DType::kU8 : own;
+  x = l.cast(x, dtype);
+  const Id initial = combine == Combine::kMax   ? lowest(l, dtype)
+                     : combine == Combine::kMin ? highest(l, dtype)
+                                                : l.integer(dtype, combine == Combine::kProduct);
   const AccumulatorId total = l.accumulate(combine, initial, term(l, x));
   l.begin_sweep({});
-  return l.give(node, 0, space.kept, last(l, l.value_of(total)));
+  return l.give(node, 0, space.kept, l.cast(l.value_of(total), own));
 }
 
-Result<void> mean(Lowering& l, const Node& node) {
-  Space space = begin(l, node);
-  begin_inner(l, space);
-  SLUICE_ASSIGN(const Id x, l.element(*node.input(0), space.index));
-  const DType dtype = l.dtype_of(x);
-  const AccumulatorId total = l.accumulate(Combine::kSum, l.real(dtype, 0), x);
+using Finish = Id (*)(Lowering& l, Id sum, Id count);
+Id root_of(Lowering& l, Id sum, Id) { return root(l, sum); }
+Id logarithm_of(Lowering& l, Id sum, Id) { return logarithm(l, sum); }
+
+// The sum of integers is one of 64 bits, from which a float64 follows, which is truncated; where
+// that is the sum itself, the sum's low bits count, as in the evaluator.
+Id finish_integers(Lowering& l, Id sum, ExpressionId count, Finish finish, DType dtype) {
+  const Id whole = l.cast(sum, DType::kF64);
+  const Id finished = finish(l, whole, number_of(l, DType::kF64, count));
+  const Id is_sum = l.scalar(ScalarOp::kEqual, finished, whole);
+  return l.cast(select(l, is_sum, sum, l.cast(finished, DType::kI64)), dtype);
+}
+
+// finish(the sum of term(x), the number of elements).
+template <Finish finish, Id (*term)(Lowering& l, Id x) = same>
+Result<void> reduce_sum(Lowering& l, const Node& node) {
+  Space space = begin(l, node, 1);
+  SLUICE_ASSIGN(const Id x, space.row.begin_sweep());
+  const DType dtype = l.dtype_of(x), wide = is_float(dtype) ? dtype : DType::kI64;
+  const AccumulatorId total =
+      l.accumulate(Combine::kSum, l.integer(wide, 0), term(l, l.cast(x, wide)));
   l.begin_sweep({});
-  const Id count = l.cast(l.index_value(l.product(space.inner)), dtype);
-  return l.give(node, 0, space.kept, l.scalar(ScalarOp::kDiv, l.value_of(total), count));
+  const Id sum = l.value_of(total);
+  const ExpressionId count = space.row.count();
+  return l.give(node, 0, space.kept,
+                is_float(dtype) ? finish(l, sum, number_of(l, dtype, count))
+                                : finish_integers(l, sum, count, finish, dtype));
+}
+
+// Integers are computed as float64, and are 0 when the result lies outside 64 bits.
+Id truncated(Lowering& l, Id y, DType dtype) {
+  if (is_float(dtype)) return y;
+  const Id is_inside =
+      l.scalar(ScalarOp::kLess, l.scalar(ScalarOp::kAbs, y), l.real(DType::kF64, 0x1p63));
+  return l.cast(select(l, is_inside, l.cast(y, DType::kI64), l.integer(DType::kI64, 0)), dtype);
 }
 
 // log(sum(exp(x - a))) + a with a = max(x), or 0 where that is infinite.
 Result<void> log_sum_exp(Lowering& l, const Node& node) {
-  Space space = begin(l, node);
-  begin_inner(l, space);
-  SLUICE_ASSIGN(const Id x, l.element(*node.input(0), space.index));
-  const DType dtype = l.dtype_of(x);
-  const AccumulatorId largest = l.accumulate(Combine::kMax, extreme(l, dtype, 1), x);
+  Space space = begin(l, node, 2);
+  SLUICE_ASSIGN(const Id x, space.row.begin_sweep());
+  const DType dtype = l.dtype_of(x), real = is_float(dtype) ? dtype : DType::kF64;
+  const AccumulatorId largest = l.accumulate(Combine::kMax, lowest(l, real), l.cast(x, real));
   l.begin_sweep({});
-  const Id zero = l.real(dtype, 0), found = l.value_of(largest);
-  const Id is_finite = l.scalar(ScalarOp::kLess, l.scalar(ScalarOp::kAbs, found),
-                                l.real(dtype, std::numeric_limits<double>::infinity()));
-  const Id shift = l.scalar(ScalarOp::kSelect, is_finite, found, zero);
-  begin_inner(l, space);
-  SLUICE_ASSIGN(const Id again, l.element(*node.input(0), space.index));
-  const AccumulatorId total =
-      l.accumulate(Combine::kSum, l.real(dtype, 0),
-                   l.scalar(ScalarOp::kExp, l.scalar(ScalarOp::kSub, again, shift)));
+  const Id zero = l.real(real, 0), found = l.value_of(largest);
+  const Id is_finite = l.scalar(ScalarOp::kLess, l.scalar(ScalarOp::kAbs, found), highest(l, real));
+  const Id shift = select(l, is_finite, found, zero);
+  SLUICE_ASSIGN(const Id again, space.row.begin_sweep());
+  const AccumulatorId total = l.accumulate(
+      Combine::kSum, zero, l.scalar(ScalarOp::kExp, sub(l, l.cast(again, real), shift)));
   l.begin_sweep({});
-  const Id sum = l.scalar(ScalarOp::kLog, l.value_of(total));
-  return l.give(node, 0, space.kept, l.scalar(ScalarOp::kAdd, sum, shift));
+  const Id sum = logarithm(l, l.value_of(total));
+  return l.give(node, 0, space.kept, truncated(l, add(l, sum, shift), dtype));
 }
 
 template <Combine combine>
 Result<void> arg_best(Lowering& l, const Node& node) {
-  Space space = begin(l, node);
-  begin_inner(l, space);
-  SLUICE_ASSIGN(const Id x, l.element(*node.input(0), space.index));
+  Space space = begin(l, node, 1);
+  SLUICE_ASSIGN(const Id x, space.row.begin_sweep());
   const bool is_last = node.get(attributes::ArgMax::select_last_index) != 0;
-  const Id position = l.index_value(space.index[space.axes[0]]);
+  const DType dtype = l.dtype_of(x);
+  const Id initial = combine == Combine::kArgMax ? lowest(l, dtype) : highest(l, dtype);
   const AccumulatorId best =
-      l.accumulate(combine, extreme(l, l.dtype_of(x), combine == Combine::kArgMax ? 1 : -1), x,
-                   position, is_last);
+      l.accumulate(combine, initial, x, l.index_value(space.row.inner()[0]), is_last);
   l.begin_sweep({});
   Id found = l.position_of(best);
-  if (l.table().bounds(space.inner[0]).low < 1)  // an axis without elements is a fault
-    found = l.scalar(ScalarOp::kCheckIndex, found, l.index_value(space.inner[0]));
+  if (l.table().bounds(space.row.extents()[0]).low < 1)  // an axis without elements is a fault
+    found = l.scalar(ScalarOp::kCheckIndex, found, l.index_value(space.row.extents()[0]));
   return l.give(node, 0, space.kept, found);
 }
 
-std::string reduce_reason(const Node& node) {
-  if (!reduced_axes(node)) return "the axes are known only while running";
-  return node.input(0)->type().dtype == DType::kBool ? "dtype bool, only numbers" : std::string();
+std::string axes_reason(const Node& node) {
+  return reduced_axes(node) ? std::string() : "the axes are known only while running";
 }
 
-std::string float_reason(const Node& node) {
-  std::string reason = needs_floats(node);
-  return reason.empty() ? reduce_reason(node) : reason;
+std::string reduce_reason(const Node& node) {
+  std::string reason = needs_numbers(node);
+  return reason.empty() ? axes_reason(node) : reason;
+}
+
+std::string arg_reason(const Node& node) {
+  return node.input(0)->type().dtype == DType::kBool ? "dtype bool, only numbers" : std::string();
 }
 
 constexpr LoweringRow kRows[] = {
     {Op::kReduceSum, reduce_reason, nullptr, reduce<Combine::kSum>},
     {Op::kReduceProd, reduce_reason, nullptr, reduce<Combine::kProduct>},
-    {Op::kReduceMax, reduce_reason, nullptr, reduce<Combine::kMax>},
-    {Op::kReduceMin, reduce_reason, nullptr, reduce<Combine::kMin>},
+    {Op::kReduceMax, axes_reason, nullptr, reduce<Combine::kMax>},
+    {Op::kReduceMin, axes_reason, nullptr, reduce<Combine::kMin>},
     {Op::kReduceL1, reduce_reason, nullptr, reduce<Combine::kSum, magnitude>},
-    {Op::kReduceL2, float_reason, nullptr, reduce<Combine::kSum, square, root>},
+    {Op::kReduceL2, reduce_reason, nullptr, reduce_sum<root_of, square>},
     {Op::kReduceSumSquare, reduce_reason, nullptr, reduce<Combine::kSum, square>},
-    {Op::kReduceLogSum, float_reason, nullptr, reduce<Combine::kSum, same, logarithm>},
-    {Op::kReduceMean, float_reason, nullptr, mean},
-    {Op::kReduceLogSumExp, float_reason, nullptr, log_sum_exp},
-    {Op::kArgMax, reduce_reason, nullptr, arg_best<Combine::kArgMax>},
-    {Op::kArgMin, reduce_reason, nullptr, arg_best<Combine::kArgMin>},
+    {Op::kReduceLogSum, reduce_reason, nullptr, reduce_sum<logarithm_of>},
+    {Op::kReduceMean, reduce_reason, nullptr, reduce_sum<div>},
+    {Op::kReduceLogSumExp, reduce_reason, nullptr, log_sum_exp},
+    {Op::kArgMax, arg_reason, nullptr, arg_best<Combine::kArgMax>},
+    {Op::kArgMin, arg_reason, nullptr, arg_best<Combine::kArgMin>},
 };
 
 }  // namespace

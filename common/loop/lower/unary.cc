@@ -4,6 +4,7 @@
 
 #include "common/loop/lower/families.h"
 #include "common/loop/lower/reasons.h"
+#include "common/loop/lower/scalars.h"
 #include "common/ops/attributes.h"
 
 namespace sluice::loop {
@@ -25,13 +26,7 @@ Result<Id> rule(Lowering& l, const Node& node, size_t, const Index& index) {
 }
 
 Id real(Lowering& l, Id like, double value) { return l.real(l.dtype_of(like), value); }
-Id add(Lowering& l, Id a, Id b) { return l.scalar(ScalarOp::kAdd, a, b); }
-Id sub(Lowering& l, Id a, Id b) { return l.scalar(ScalarOp::kSub, a, b); }
-Id mul(Lowering& l, Id a, Id b) { return l.scalar(ScalarOp::kMul, a, b); }
 Id below(Lowering& l, Id a, Id b) { return l.scalar(ScalarOp::kLess, a, b); }
-Id select(Lowering& l, Id condition, Id yes, Id no) {
-  return l.scalar(ScalarOp::kSelect, condition, yes, no);
-}
 Id unit_clip(Lowering& l, Id y) {  // to [0, 1]; NaN stays
   const Id zero = real(l, y, 0), one = real(l, y, 1);
   return select(l, below(l, y, zero), zero, select(l, below(l, one, y), one, y));

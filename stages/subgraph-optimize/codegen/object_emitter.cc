@@ -62,6 +62,9 @@ void set_target(llvm::Function& function, const DeviceProfile& profile) {
   function.addFnAttr("target-features", profile.llvm_features);
   function.addFnAttr("prefer-vector-width", std::to_string(profile.vector_bits));
   function.addFnAttr("no-builtins");
+  // Whether denormals are flushed is known only when the kernel runs: comparisons with zero must
+  // not become tests of bits.
+  function.addFnAttr("denormal-fp-math", "dynamic,dynamic");
   function.addFnAttr(llvm::Attribute::NoUnwind);
 }
 

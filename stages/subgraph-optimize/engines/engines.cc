@@ -41,6 +41,7 @@ constexpr LoweringRow kLowerings[] = {
     {"aicore", lower_aicore},
     {"host_cpu", lower_host_cpu},
     {"rts", lower_rts},
+    {"vector", lower_vector},
 };
 
 std::string listed_engines() {

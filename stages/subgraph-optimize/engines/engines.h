@@ -35,6 +35,9 @@ Result<void> lower_for_engine(Graph& graph, const DeviceProfile& profile, Kernel
 // and packing of weights becomes constant expressions.
 Result<void> lower_aicore(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
 
+// Gives every node a kernel that is generated from its loops; views become no task.
+Result<void> lower_vector(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
+
 // Leaves nodes as they are, for the reference kernels; views become no task.
 Result<void> lower_host_cpu(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
 

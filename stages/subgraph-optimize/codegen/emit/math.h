@@ -28,6 +28,8 @@
 
 namespace sluice {
 
+class MathBasics;
+
 class MathEmitter {
  public:
   // Both references must outlive the emitter.
@@ -80,6 +82,11 @@ class MathEmitter {
   llvm::Value* float_to_int(llvm::Value* x, llvm::IntegerType* to, bool is_signed);
 
  private:
+  using Function = llvm::Value* (*)(const MathBasics& m, llvm::Value* x);
+  llvm::Value* emit(Function function, llvm::Value* x, bool widen);
+  bool widens(const llvm::Value* x) const;
+  bool widens_angle(const llvm::Value* x) const;
+
   llvm::IRBuilder<>& ir_;
   const DeviceProfile& profile_;
   MathPrecision precision_;

@@ -77,33 +77,6 @@ void Lowering::store_channels_last(Value& value) {
   value.set_storage(graph_.module().intern(storage));
 }
 
-Result<KernelId> Lowering::add_kernel(const std::string& text,
-                                      const std::function<Result<GeneratedKernel>()>& generate) {
-  SLUICE_ASSIGN(GeneratedKernel made, kernels_.get(text, generate));
-  if (made.scratch_bytes > static_cast<uint64_t>(profile_.scratch_limit)) {
-    return make_error(ErrorCode::kInternal,
-                      "kernel '{}' needs {} bytes of scratch, the device has {}", made.entry,
-                      made.scratch_bytes, profile_.scratch_limit);
-  }
-  Module& module = graph_.module();
-  const TypeId type =
-      module.intern(Type::fixed_tensor(DType::kU8, {static_cast<int64_t>(made.object.size())}));
-  Kernel kernel;
-  kernel.object = module.make_constant(type, std::move(made.object));
-  kernel.entry = made.entry;
-  kernel.isa = profile_.isa;
-  kernel.blocks = made.blocks;
-  kernel.scratch_bytes = made.scratch_bytes;
-  kernel.multiply_adds = static_cast<uint64_t>(made.multiply_adds.factor);
-  kernel.symbolic = made.multiply_adds_per_block > 0;
-  if (kernel.symbolic) {
-    kernel.multiply_add_symbols.assign(made.multiply_adds.symbols.begin(),
-                                       made.multiply_adds.symbols.end());
-    kernel.multiply_adds_per_block = static_cast<uint64_t>(made.multiply_adds_per_block);
-  }
-  return module.add_kernel(kernel);
-}
-
 Result<Value*> Lowering::converted(Value& value, Node* before, bool channels_last) {
   if (is_same_layout(value.type()) || is_channels_last(value) == channels_last) return &value;
   Value*& known = converted_[{value.id(), channels_last}];

@@ -13,6 +13,7 @@
 #include "common/target/profile.h"
 #include "stages/subgraph-optimize/engines/aicore/contraction.h"
 #include "stages/subgraph-optimize/engines/engines.h"
+#include "stages/subgraph-optimize/engines/kernels.h"
 
 namespace sluice {
 
@@ -30,7 +31,8 @@ class Lowering {
   template <typename Spec>
   Result<KernelId> kernel(const Spec& spec,
                           Result<GeneratedKernel> (*generate)(const Spec&, const DeviceProfile&)) {
-    return add_kernel(canonical_text(spec), [&] { return generate(spec, profile_); });
+    return add_kernel(graph_.module(), profile_, kernels_, canonical_text(spec),
+                      [&] { return generate(spec, profile_); });
   }
 
   // Returns the value stored channels-last, or dense: itself, or the result of a TransData before
@@ -62,8 +64,6 @@ class Lowering {
   Value& operand_value(const Contraction& contraction, const Value& inside);
 
  private:
-  Result<KernelId> add_kernel(const std::string& text,
-                              const std::function<Result<GeneratedKernel>()>& generate);
   Result<Value*> converted(Value& value, Node* before, bool channels_last);
 
   Graph& graph_;

@@ -1,0 +1,151 @@
+// Conversions between real numbers and integers of 8 to 32 bits.
+#include <cmath>
+
+#include "common/loop/lower/families.h"
+#include "common/loop/lower/scalars.h"
+#include "common/ops/attributes.h"
+
+namespace sluice::loop {
+namespace {
+
+using Id = InstructionId;
+
+// The element of a scale or zero point for element `index` of x: one for all, one per index of an
+// axis, or one per block along it.
+Result<Id> parameter(Lowering& l, const Node& node, size_t input, const Index& index) {
+  const Value& value = *node.input(input);
+  const std::vector<Dim>& dims = value.type().dims;
+  const int64_t block = node.get(attributes::DequantizeLinear::block_size);
+  Index own(dims.size(), l.number(0));
+  if (!index.empty() && (block > 0 || dims.size() == 1)) {
+    const size_t axis =
+        Lowering::axis_of(node.get(attributes::DequantizeLinear::axis), index.size());
+    if (block == 0) {
+      if (dims[0] != Dim::fixed(1)) own[0] = index[axis];
+    } else if (dims.size() == index.size()) {
+      own = index;
+      own[axis] = l.table().floor_divide(index[axis], l.number(block));
+    }
+  }
+  return l.element(value, own);
+}
+
+// Numbers of at most 16 bits, their sums and their quotients need no more than f32.
+bool is_short(DType dtype) { return dtype_bits(register_dtype(dtype)) <= 16; }
+
+// ---- QuantizeLinear
+
+// x / scale, in f32 whatever the dtypes are, rounded; NaN gives 0.
+Result<Id> rounded_ratio(Lowering& l, const Node& node, const Index& index) {
+  SLUICE_ASSIGN(Id x, l.element(*node.input(0), index));
+  SLUICE_ASSIGN(const Id scale, parameter(l, node, 1, index));
+  if (dtype_bits(l.dtype_of(x)) == 64) x = l.cast(x, DType::kF64);
+  const Id ratio =
+      l.scalar(ScalarOp::kRound, div(l, l.cast(x, DType::kF32), l.cast(scale, DType::kF32)));
+  return select(l, l.scalar(ScalarOp::kEqual, ratio, ratio), ratio, l.real(DType::kF32, 0));
+}
+
+Id clamp(Lowering& l, Id x, Id low, Id high) {
+  return l.scalar(ScalarOp::kMin, l.scalar(ScalarOp::kMax, x, low), high);
+}
+
+// Computes clamp(round(x / scale) + zero point).
+Result<Id> quantize(Lowering& l, const Node& node, size_t, const Index& index) {
+  const DType to = node.output().type().dtype;
+  const DType wide = is_short(to) ? DType::kF32 : DType::kF64;
+  SLUICE_ASSIGN(Id y, rounded_ratio(l, node, index));
+  y = l.cast(y, wide);
+  if (node.input(2) != nullptr) {
+    SLUICE_ASSIGN(const Id zero, parameter(l, node, 2, index));
+    y = add(l, y, l.cast(zero, wide));
+  }
+  const int bits = dtype_bits(to);
+  const double low = dtype_is_signed(to) ? -std::ldexp(1.0, bits - 1) : 0;
+  const double high = std::ldexp(1.0, dtype_is_signed(to) ? bits - 1 : bits) - 1;
+  y = clamp(l, y, l.real(wide, low), l.real(wide, high));
+  return l.cast(l.cast(y, bits < 32 ? DType::kI32 : DType::kI64), to);
+}
+
+std::string quantize_reason(const Node& node) {
+  const DType to = node.output().type().dtype;
+  const bool is_integer = dtype_is_integer(to) && dtype_bits(to) <= 32;
+  return is_integer ? std::string()
+                    : fmt::format("quantized to {}, only integers of 8 to 32 bits", dtype_name(to));
+}
+
+// ---- DequantizeLinear
+
+// Computes (x - zero point) * scale. Integers of 32 bits need f64.
+Result<Id> dequantize(Lowering& l, const Node& node, size_t, const Index& index) {
+  const DType to = register_dtype(node.output().type().dtype);
+  SLUICE_ASSIGN(Id x, l.element(*node.input(0), index));
+  SLUICE_ASSIGN(const Id scale, parameter(l, node, 1, index));
+  const bool is_wide =
+      !is_short(l.dtype_of(x)) || l.dtype_of(scale) == DType::kF64 || to == DType::kF64;
+  const DType wide = is_wide ? DType::kF64 : DType::kF32;
+  x = l.cast(x, wide);
+  if (node.input(2) != nullptr) {
+    SLUICE_ASSIGN(const Id zero, parameter(l, node, 2, index));
+    x = sub(l, x, l.cast(zero, wide));
+  }
+  return l.cast(mul(l, x, l.cast(scale, wide)), to);
+}
+
+std::string dequantize_reason(const Node& node) {
+  const DType from = node.input(0)->type().dtype, to = node.output().type().dtype;
+  if (!dtype_is_integer(from) || !dtype_is_float(to))
+    return fmt::format("{} as quantized {}", dtype_name(from), dtype_name(to));
+  return {};
+}
+
+// ---- DynamicQuantizeLinear
+
+// The range of all elements and 0; NaN counts as 0.
+struct Extent {
+  Id low;
+  Id high;
+};
+Result<Extent> accumulate_extent(Lowering& l, const Value& x, const Index& extents) {
+  const Index index = l.begin_sweep(extents);
+  const Id zero = l.real(DType::kF32, 0);
+  SLUICE_ASSIGN(Id element, l.element(x, index));
+  element = select(l, l.scalar(ScalarOp::kEqual, element, element), element, zero);
+  const AccumulatorId low = l.accumulate(Combine::kMin, zero, element);
+  const AccumulatorId high = l.accumulate(Combine::kMax, zero, element);
+  l.begin_sweep({});
+  return Extent{l.value_of(low), l.value_of(high)};
+}
+
+Id to_byte(Lowering& l, Id number) { return l.cast(l.cast(number, DType::kI32), DType::kU8); }
+
+// One nest, since the second sweep needs the first one's range.
+Result<void> dynamic_quantize(Lowering& l, const Node& node) {
+  const Value& x = *node.input(0);
+  const Index extents = l.extents(x);
+  l.begin_nest({});
+  SLUICE_ASSIGN(const Extent extent, accumulate_extent(l, x, extents));
+  const Id zero = l.real(DType::kF32, 0), top = l.real(DType::kF32, 255);
+  const Id scale = select(l, l.scalar(ScalarOp::kEqual, extent.high, extent.low),
+                          l.real(DType::kF32, 1), div(l, sub(l, extent.high, extent.low), top));
+  const Id shift =
+      l.scalar(ScalarOp::kRound, clamp(l, sub(l, zero, div(l, extent.low, scale)), zero, top));
+  SLUICE_TRY(l.give(node, 1, {}, scale));
+  SLUICE_TRY(l.give(node, 2, {}, to_byte(l, shift)));
+  const Index index = l.begin_sweep(extents);
+  SLUICE_ASSIGN(const Id element, l.element(x, index));
+  const Id y = add(l, l.scalar(ScalarOp::kRound, div(l, element, scale)), shift);
+  return l.give(node, 0, index,
+                to_byte(l, clamp(l, y, l.real(DType::kF32, 0), l.real(DType::kF32, 255))));
+}
+
+constexpr LoweringRow kRows[] = {
+    {Op::kQuantizeLinear, quantize_reason, quantize},
+    {Op::kDequantizeLinear, dequantize_reason, dequantize},
+    {Op::kDynamicQuantizeLinear, nullptr, nullptr, dynamic_quantize},
+};
+
+}  // namespace
+
+std::span<const LoweringRow> quantization_rows() { return kRows; }
+
+}  // namespace sluice::loop

@@ -1,0 +1,52 @@
+#include "common/loop/lower/family_testing.h"
+
+namespace sluice::loop {
+namespace {
+
+const std::vector<std::string> kQuantized = {"i8", "u8", "i16", "u16", "i32", "u32"};
+using Ranges = std::map<std::string, std::pair<double, double>>;
+
+TEST(QuantizationTest, Quantizes) {
+  const std::string node = "%y = QuantizeLinear(%x, %s, %z)";
+  for (const std::string& to : kQuantized) {
+    const Ranges ranges = {{"s", {0.01, 0.1}}, {"z", {to[0] == 'i' ? -9 : 0, 20}}};
+    const std::string zero = ", %z: " + to;
+    expect_same({"%x: D[3, 7], %s: D[]" + zero + "[]", node, 0, ranges});
+    expect_same({"%x: i32[3, 7], %s: f32[]" + zero + "[]", node, 0, ranges, {"i32"}});
+    expect_same({"%x: D[N, 4, M], %s: D[4]" + zero + "[4]", node, 0, ranges});
+    expect_same({"%x: D[N, 4, M], %s: D[M]" + zero + "[M]", node + " {axis = -1}", 0, ranges});
+    expect_same({"%x: D[3, 7], %s: D[3, 3]" + zero + "[3, 3]", node + " {axis = 1, block_size = 3}",
+                 0, ranges});
+    expect_same({"%x: D[M, N], %s: D[1]" + zero + "[]", node, 0, ranges});
+  }
+  const Ranges scale = {{"s", {0.01, 0.1}}};
+  expect_same({"%x: D[50], %s: D[]", "%y = QuantizeLinear(%x, %s)", 0, scale});
+  expect_same(
+      {"%x: D[5, 6], %s: D[6]", "%y = QuantizeLinear(%x, %s) {output_dtype = 3}", 0, scale});
+}
+
+TEST(QuantizationTest, Dequantizes) {
+  const std::string node = "%y = DequantizeLinear(%x, %s, %z)";
+  for (const std::string& from : kQuantized) {
+    const double ulps = from == "i16" || from == "u16" ? 1 : 0;  // f16 is rounded from f32
+    const std::string zero = ", %z: " + from;
+    expect_same({"%x: " + from + "[3, 7], %s: D[]" + zero + "[]", node, ulps});
+    expect_same({"%x: " + from + "[N, 4, M], %s: D[4]", "%y = DequantizeLinear(%x, %s)", ulps});
+    expect_same(
+        {"%x: " + from + "[N, 4, M], %s: D[M]" + zero + "[M]", node + " {axis = -1}", ulps});
+    expect_same({"%x: " + from + "[3, 7], %s: D[3, 3]" + zero + "[3, 3]",
+                 node + " {axis = 1, block_size = 3}", ulps});
+  }
+}
+
+TEST(QuantizationTest, FindsTheRange) {
+  for (const std::string dims : {"3, 7", "N, M", "40", "", "0", "1, 1"}) {
+    for (const Ranges& ranges :
+         {Ranges{}, Ranges{{"x", {0.5, 3}}}, Ranges{{"x", {-3, -0.5}}}, Ranges{{"x", {0, 0}}}})
+      expect_same(
+          {"%x: f32[" + dims + "]", "%y, %s, %z = DynamicQuantizeLinear(%x)", 0, ranges, {"f32"}});
+  }
+}
+
+}  // namespace
+}  // namespace sluice::loop

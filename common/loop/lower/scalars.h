@@ -1,0 +1,36 @@
+// Combinations of scalar instructions that several families share.
+#pragma once
+
+#include "common/loop/lowering.h"
+
+namespace sluice::loop {
+
+inline InstructionId add(Lowering& l, InstructionId a, InstructionId b) {
+  return l.scalar(ScalarOp::kAdd, a, b);
+}
+inline InstructionId sub(Lowering& l, InstructionId a, InstructionId b) {
+  return l.scalar(ScalarOp::kSub, a, b);
+}
+inline InstructionId mul(Lowering& l, InstructionId a, InstructionId b) {
+  return l.scalar(ScalarOp::kMul, a, b);
+}
+inline InstructionId div(Lowering& l, InstructionId a, InstructionId b) {
+  return l.scalar(ScalarOp::kDiv, a, b);
+}
+inline InstructionId square(Lowering& l, InstructionId x) { return mul(l, x, x); }
+inline InstructionId select(Lowering& l, InstructionId condition, InstructionId yes,
+                            InstructionId no) {
+  return l.scalar(ScalarOp::kSelect, condition, yes, no);
+}
+
+// The ends of a dtype's range; infinities for floats.
+InstructionId lowest(Lowering& l, DType dtype);
+InstructionId highest(Lowering& l, DType dtype);
+
+// An extent, or another expression, as a number of a dtype.
+InstructionId number_of(Lowering& l, DType dtype, ExpressionId value);
+
+// x to a power of at least 0, by squaring; integers are modulo 2^bits.
+InstructionId whole_power(Lowering& l, InstructionId x, int64_t exponent);
+
+}  // namespace sluice::loop

@@ -1,0 +1,128 @@
+// The exponential function and what is made of it. The reduction is that of W. Cody and W. Waite,
+// Software Manual for the Elementary Functions (1980), chapter 6; the polynomials are minimax.
+#include "stages/subgraph-optimize/codegen/emit/math_functions.h"
+
+namespace sluice {
+namespace {
+
+using llvm::Value;
+
+// (e^r - 1 - r) / r^2 on |r| <= ln 2 / 2; the errors are those of e^r - 1.
+constexpr double kFast[] = {0.499993831, 0.166664794, 0.0418745019, 0.00837280974};  // 4.5e-7
+constexpr double kSingle[] = {0.5, 0.166665390, 0.041666612, 0.00836712308,
+                              0.00139168499};  // 1.4e-8
+constexpr double kDouble[] = {0.5,
+                              0.16666666666666677,
+                              0.041666666666666713,
+                              0.0083333333333215683,
+                              0.001388888888886204,
+                              0.00019841269886295852,
+                              2.4801587371216767e-05,
+                              2.7557244029232735e-06,
+                              2.7557232676143798e-07,
+                              2.5109102696507264e-08,
+                              2.0927850505040035e-09};  // 7e-19
+
+Coefficients rest_coefficients(const MathBasics& m, const Value* x) {
+  if (MathBasics::is_double(x)) return kDouble;
+  return m.is_fast() ? Coefficients(kFast) : Coefficients(kSingle);
+}
+
+// Returns (power e^r - one), where power = 2^n one and |r| <= ln 2 / 2.
+Value* scaled_expm1(const MathBasics& m, Value* r, Value* power, double one) {
+  Value* p = m.multiply_add(m.mul(r, r), m.polynomial(r, rest_coefficients(m, r)), r);  // e^r - 1
+  return m.multiply_add(power, p, m.sub(power, one));
+}
+
+// Returns (e^x - 1) / 4 for x up to where sinh overflows: 2^n may overflow where the result does
+// not. The lower limit is where e^x - 1 rounds to -1.
+Value* quarter_expm1(const MathBasics& m, Value* x) {
+  x = MathBasics::is_double(x) ? m.clamp(x, -38, 710.6) : m.clamp(x, -18, 89.7);
+  const ReducedExponent e = reduce_exponent(m, x);
+  return scaled_expm1(m, e.rest, m.power_of_two(e.n, -2), 0.25);
+}
+
+// Returns x where f(x) rounds to x, since f(x) = x + O(x^2).
+Value* or_tiny(const MathBasics& m, Value* x, Value* result) {
+  const double limit = MathBasics::by_type(x, 0x1p-26, 0x1p-55);
+  return m.select(m.less(m.abs(x), limit), x, result);
+}
+
+}  // namespace
+
+TwoParts log_of_two(const Value* like) {
+  return MathBasics::by_type<TwoParts>(like, {0.693145751953125, 1.428606765330187e-06},
+                                       {0.69314718055966296, 2.8235290563031577e-13});
+}
+
+Value* clamp_exponent(const MathBasics& m, Value* x) {
+  return MathBasics::is_double(x) ? m.clamp(x, -746, 710) : m.clamp(x, -104, 89);
+}
+
+ReducedExponent reduce_exponent(const MathBasics& m, Value* x) {
+  const TwoParts ln2 = log_of_two(x);
+  const RoundedNumber n = m.round_product(x, 1.4426950408889634);
+  Value* rest = m.multiply_add(n.value, -ln2.high, x);
+  return {n, m.multiply_add(n.value, -ln2.low, rest)};
+}
+
+Value* emit_exp_of_rest(const MathBasics& m, Value* rest) {
+  Value* p = m.polynomial(rest, rest_coefficients(m, rest));
+  return m.multiply_add(m.multiply_add(p, rest, 1.0), rest, 1.0);
+}
+
+Value* emit_exp(const MathBasics& m, Value* x) {
+  const ReducedExponent e = reduce_exponent(m, clamp_exponent(m, x));
+  return m.scale(emit_exp_of_rest(m, e.rest), e.n);
+}
+
+Value* emit_expm1(const MathBasics& m, Value* x) {
+  return or_tiny(m, x, m.mul(quarter_expm1(m, x), 4));
+}
+
+// With e = exp(-|x|): 1 / (1 + e) or e / (1 + e), where neither overflows.
+Value* emit_sigmoid(const MathBasics& m, Value* x) {
+  Value* e = emit_exp(m, m.neg(m.abs(x)));
+  Value* numerator = m.select(m.less(x, 0.0), e, m.number(x, 1));
+  return m.div(numerator, m.add(e, 1));
+}
+
+// With h = (e^|x| - 1) / 2: sinh |x| = h + h / (2 h + 1), whose last term is 1/2 for large h.
+Value* emit_sinh(const MathBasics& m, Value* x) {
+  Value* half = m.mul(quarter_expm1(m, m.abs(x)), 2);
+  Value* finite = m.clamp(half, 0, 0x1p60);
+  Value* result = m.add(half, m.div(finite, m.add(m.add(finite, finite), 1)));
+  return or_tiny(m, x, m.copysign(result, x));
+}
+
+// With h = e^|x| / 2: cosh x = h + 1 / (4 h).
+Value* emit_cosh(const MathBasics& m, Value* x) {
+  Value* limited = m.clamp(m.abs(x), 0, MathBasics::by_type(x, 90.0, 711.0));
+  const ReducedExponent e = reduce_exponent(m, limited);
+  Value* half = m.scale(emit_exp_of_rest(m, e.rest), m.rounded(m.sub(e.n.value, 1)));
+  return m.add(half, m.div(m.number(x, 0.25), half));
+}
+
+// Returns 1 - e^-x for x from 0 to 88.
+Value* emit_one_minus_exp(const MathBasics& m, Value* x) {
+  const ReducedExponent e = reduce_exponent(m, m.neg(x));
+  return m.neg(scaled_expm1(m, e.rest, m.power_of_two(e.n, 0), 1));
+}
+
+// tanh x = t / (t + 2) with t = e^2x - 1. Performance takes x P(x^2) / Q(x^2), fitted for minimal
+// relative error up to where tanh is 1 but for 1e-7.
+Value* emit_tanh(const MathBasics& m, Value* x) {
+  static constexpr double kP[] = {1, 0.128953456, 0.00291816077, 1.10688035e-05};
+  static constexpr double kQ[] = {1, 0.462285636, 0.0236818492, 0.000233994089, 2.34373945e-07};
+  if (m.is_fast() && !MathBasics::is_double(x)) {
+    Value* limited = m.clamp(x, -8.4, 8.4);
+    Value* y = m.mul(limited, limited);
+    return m.div(m.mul(limited, m.polynomial(y, kP)), m.polynomial(y, kQ));
+  }
+  Value* limited = MathBasics::is_double(x) ? m.clamp(x, -20, 20) : m.clamp(x, -9.2, 9.2);
+  const ReducedExponent e = reduce_exponent(m, m.add(limited, limited));
+  Value* t = scaled_expm1(m, e.rest, m.power_of_two(e.n, 0), 1);
+  return m.copysign(m.div(t, m.add(t, 2)), x);
+}
+
+}  // namespace sluice

@@ -1,0 +1,117 @@
+// Kernels that are generated from the loops of nodes, beside the reference evaluator, for all
+// profiles that this CPU can run.
+#include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
+
+#include <gtest/gtest.h>
+
+#include "common/loop/lowering_testing.h"
+#include "stages/subgraph-optimize/codegen/codegen_testing.h"
+
+namespace sluice {
+namespace {
+
+using loop::LoweringCase;
+using loop::one_node;
+
+class LoopKernelTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    auto profile = get_profile(GetParam());
+    ASSERT_TRUE(profile) << profile.error().message;
+    profile_ = *profile;
+    if (!cpu_supports(profile_.isa)) GTEST_SKIP() << "this CPU cannot run " << profile_.isa;
+  }
+
+  // What differs between the generated kernel and the evaluator.
+  std::string difference(LoweringCase test) {
+    test.run = [this](const loop::LoopGraph& graph, std::span<const int64_t> sizes,
+                      std::span<std::byte* const> operands) -> Result<void> {
+      SLUICE_ASSIGN(const GeneratedKernel kernel,
+                    generate_loops(graph, "test", profile_, MathPrecision::kDefault));
+      SLUICE_ASSIGN(RunnableKernel runnable, RunnableKernel::load(kernel));
+      std::vector<void*> pointers(operands.begin(), operands.end());
+      try {
+        if (loop::is_fixed(graph)) {
+          runnable.run(pointers);
+        } else {
+          runnable.run(pointers, {sizes.begin(), sizes.end()});
+        }
+      } catch (const std::logic_error& error) {
+        return make_error(ErrorCode::kBadValue, "{}", error.what());
+      }
+      return {};
+    };
+    return lowering_difference(test);
+  }
+
+  DeviceProfile profile_;
+};
+
+TEST_P(LoopKernelTest, Elementwise) {
+  for (const int64_t n : {0, 1, 3, 16, 17, 100, 1000}) {
+    EXPECT_EQ(difference({one_node("%x: f32[N, 3]", "%y = Relu(%x)"), {{"N", n}}}), "") << n;
+    EXPECT_EQ(difference({one_node("%x: f32[N, 7], %b: f32[7]", "%y = Add(%x, %b)"), {{"N", n}}}),
+              "")
+        << n;
+  }
+  EXPECT_EQ(difference({one_node("%x: f32[33, 65], %b: f32[33, 1]", "%y = Mul(%x, %b)")}), "");
+  EXPECT_EQ(difference({one_node("%x: f16[33, 65], %b: f16[33, 1]", "%y = Mul(%x, %b)")}), "");
+  EXPECT_EQ(difference({one_node("%x: u8[333], %b: u8[333]", "%y = Max(%x, %b)")}), "");
+  EXPECT_EQ(difference({one_node("%x: i64[333], %b: i64[333]", "%y = Less(%x, %b)")}), "");
+}
+
+TEST_P(LoopKernelTest, Transposes) {
+  for (const std::string type : {"f32[33, 65]", "f32[64, 64]", "i8[40, 70]", "f64[9, 31]"}) {
+    EXPECT_EQ(difference({one_node("%x: " + type, "%y = Transpose(%x) {perm = [1, 0]}")}), "")
+        << type;
+  }
+  EXPECT_EQ(difference({one_node("%x: f32[2, 33, 5, 64]",
+                                 "%y = Transpose(%x) {perm = [0, 2, 1, 3]}")}),
+            "");
+  EXPECT_EQ(difference({one_node("%x: f32[2, 33, 5, N]",
+                                 "%y = Transpose(%x) {perm = [3, 0, 2, 1]}"),
+                        {{"N", 19}}}),
+            "");
+}
+
+TEST_P(LoopKernelTest, Reductions) {
+  for (const std::string axes : {"[0]", "[1]", "[2]", "[0, 2]", "[0, 1, 2]"}) {
+    const std::string constant = "%a = constant i64[" +
+                                 std::to_string((axes.size() - 1) / 3 + (axes == "[0]" ? 0 : 0)) +
+                                 "] " + axes + "\n";
+    for (const std::string op : {"ReduceSum", "ReduceMax", "ReduceMean"}) {
+      EXPECT_EQ(difference({one_node("%x: f32[19, 33, 47]", constant + "%y = " + op + "(%x, %a)"),
+                            {},
+                            512,
+                            {{"x", {-1, 1}}}}),
+                "")
+          << op << axes;
+    }
+  }
+  for (const std::string axis : {"0", "1", "2"}) {
+    EXPECT_EQ(difference({one_node("%x: f32[19, 33, 47]", "%y = ArgMax(%x) {axis = " + axis + "}"),
+                          {},
+                          0,
+                          {{"x", {-1, 1}}}}),
+              "")
+        << axis;
+  }
+}
+
+TEST_P(LoopKernelTest, Softmax) {
+  for (const std::string axis : {"0", "1", "2"}) {
+    EXPECT_EQ(difference({one_node("%x: f32[N, 33, 47]", "%y = Softmax(%x) {axis = " + axis + "}"),
+                          {{"N", 21}},
+                          64,
+                          {{"x", {-9, 9}}}}),
+              "")
+        << axis;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Profiles, LoopKernelTest,
+                         testing::Values("cpu-avx512", "cpu-avx2", "cpu-generic"),
+                         [](const auto& info) { return std::string(info.param).substr(4); });
+
+}  // namespace
+}  // namespace sluice
