@@ -15,10 +15,10 @@ from check_style import check_style
 # ---- which folder may include which (docs: the arrow of the design, section 1) -------------------
 
 BASE, SYMBOLIC, IR, OPS = "common/base", "common/symbolic", "common/ir", "common/ops"
-TENSORFILE, WIRE = "common/tensorfile", "common/wire"
+TENSORFILE, WIRE, LOOP = "common/tensorfile", "common/wire", "common/loop"
 UP_TO_OPS = [BASE, SYMBOLIC, IR, OPS]
 READERS = UP_TO_OPS + ["common/text", "common/graphfile", "common/eval", TENSORFILE]
-UP_TO_PASS = READERS + ["common/target", "common/verify", "common/pass"]
+UP_TO_PASS = READERS + [LOOP, "common/target", "common/verify", "common/pass"]
 UP_TO_STAGE = UP_TO_PASS + ["common/stage", WIRE]
 # the bytes of a compiled model: no device, no kernels
 OMFILE, OMCHECK = "common/omfile", "common/omcheck"
@@ -40,7 +40,8 @@ ALLOWED = {
     "common/text": UP_TO_OPS,
     "common/graphfile": UP_TO_OPS,
     "common/eval": UP_TO_OPS,
-    "common/target": READERS,
+    "common/loop": UP_TO_OPS,
+    "common/target": READERS + [LOOP],
     "common/verify": READERS + ["common/target"],
     "common/pass": READERS + ["common/target", "common/verify"],
     "common/stage": UP_TO_PASS + [WIRE],

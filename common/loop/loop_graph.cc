@@ -16,6 +16,14 @@ StorageMap channels_last_map(size_t rank) {
   return map;
 }
 
+Symbol axis_symbol(const ExpressionTable& expressions, ExpressionId extent) {
+  const int64_t high = expressions.bounds(extent).high;
+  Symbol symbol;
+  symbol.low = 0;
+  symbol.high = high == INT64_MAX ? INT64_MAX : std::max<int64_t>(high - 1, 0);
+  return symbol;
+}
+
 bool is_fixed(const LoopGraph& graph) {
   return std::ranges::none_of(
       graph.symbols, [](const LoopSymbol& symbol) { return symbol.role == SymbolRole::kSize; });

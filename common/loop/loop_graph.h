@@ -164,6 +164,9 @@ struct LoopGraph {
   std::vector<Nest> nests;
 };
 
+// Returns the symbol of an axis of this extent, without name: at least 0, below the extent.
+Symbol axis_symbol(const ExpressionTable& expressions, ExpressionId extent);
+
 bool is_fixed(const LoopGraph& graph);  // no size is a symbol
 // Returns the element offset of an access in its buffer, an expression over sizes, axes and values.
 ExpressionId offset_of(LoopGraph& graph, const Access& access);

@@ -218,11 +218,8 @@ Index Lowering::broadcast(const Value& from, const Index& index) {
 // ---- loops
 
 SymbolId Lowering::add_axis(ExpressionId extent) {
-  Symbol symbol;
+  Symbol symbol = axis_symbol(table(), extent);
   symbol.name = fmt::format("i{}", graph_.symbols.size());
-  symbol.low = 0;
-  const Interval range = table().bounds(extent);
-  symbol.high = range.high == INT64_MAX ? INT64_MAX : std::max<int64_t>(range.high - 1, 0);
   const SymbolId id = table().add_symbol(std::move(symbol));
   graph_.symbols.push_back({SymbolRole::kAxis, static_cast<int32_t>(graph_.nests.size()) - 1,
                             static_cast<int32_t>(nest().axes.size())});

@@ -10,6 +10,8 @@
 #include "common/eval/number.h"
 #include "common/loop/interpreter.h"
 #include "common/loop/lowering.h"
+#include "common/loop/text.h"
+#include "common/loop/verify.h"
 #include "common/ops/infer.h"
 #include "common/text/text.h"
 
@@ -227,10 +229,14 @@ Result<Tensor> operand_value(const Value& value, const std::vector<EvalValue>& i
   return make_error(ErrorCode::kInternal, "operand '{}' is no input", value.name());
 }
 
+LoopsRunner& runner() {
+  static LoopsRunner runner;
+  return runner;
+}
+
 Result<std::vector<Stored>> run_loops(const LoweredNode& lowered, const Module& module,
                                       const Sizes& module_sizes,
-                                      const std::vector<EvalValue>& inputs,
-                                      const LoweringCase& test) {
+                                      const std::vector<EvalValue>& inputs) {
   const LoopGraph& graph = lowered.graph;
   Sizes sizes;
   for (const Value* operand : lowered.operands) {
@@ -252,8 +258,21 @@ Result<std::vector<Stored>> run_loops(const LoweredNode& lowered, const Module& 
   }
   std::vector<std::byte*> pointers;
   for (Stored& memory : memories) pointers.push_back(memory.bytes.data());
-  SLUICE_TRY(test.run ? test.run(graph, sizes, pointers) : interpret(graph, sizes, pointers));
+  const LoopsRunner& own = runner();
+  SLUICE_TRY(own.run ? own.run(graph, sizes, pointers) : interpret(graph, sizes, pointers));
   return memories;
+}
+
+// Verifies a graph and returns what its text says.
+Result<LoopGraph> through_text(const LoopGraph& graph) {
+  SLUICE_TRY(verify(graph));
+  const std::string text = print_loops(graph);
+  SLUICE_ASSIGN(LoopGraph parsed, parse_loops(text, "loops"));
+  SLUICE_TRY(verify(parsed));
+  const std::string again = print_loops(parsed);
+  if (again != text)
+    return make_error(ErrorCode::kDifferent, "loops are\n{}and again\n{}", text, again);
+  return parsed;
 }
 
 Result<std::string> compare(const LoweringCase& test) {
@@ -264,14 +283,15 @@ Result<std::string> compare(const LoweringCase& test) {
   for (size_t i = 0; i < module.expressions.symbol_count(); ++i)
     sizes.push_back(test.sizes.at(module.expressions.symbol(static_cast<SymbolId>(i)).name));
   SLUICE_ASSIGN(const auto inputs, inputs_of(test, graph, sizes));
-  SLUICE_ASSIGN(const LoweredNode lowered, lower_node(node));
+  SLUICE_ASSIGN(LoweredNode lowered, lower_node(node));
+  SLUICE_ASSIGN(lowered.graph, through_text(lowered.graph));
   const auto expected = evaluate_graph(graph, inputs);
-  const auto found = run_loops(lowered, module, sizes, inputs, test);
+  const auto found = run_loops(lowered, module, sizes, inputs);
   if (!expected && !found) return std::string();
   if (!found) return "the loops fail: " + found.error().message;
   if (!expected) return "the evaluator fails: " + expected.error().message;
   for (size_t i = 0; i < node.output_count(); ++i) {
-    const std::string text = difference(*(*expected)[i].tensor, (*found)[i], test.ulps);
+    const std::string text = difference(*(*expected)[i].tensor, (*found)[i], test.ulps + runner().ulps);
     if (!text.empty()) return fmt::format("output {}: {}", i, text);
   }
   return std::string();
@@ -290,6 +310,8 @@ std::string one_node(const std::string& inputs, const std::string& node) {
   }
   return "graph @main(" + inputs + ") -> (" + outputs + ") {\n" + node + "\n}\n";
 }
+
+void set_loops_runner(LoopsRunner own) { runner() = std::move(own); }
 
 std::string lowering_difference(const LoweringCase& test) {
   auto result = compare(test);

@@ -31,18 +31,24 @@ struct LoweringCase {
   std::map<std::string, std::pair<double, double>> ranges = {};
   std::map<std::string, Tensor> values = {};
   uint32_t seed = 1;
-  // Runs the loops, in place of the interpreter.
+};
+
+// Runs loops in place of the interpreter, with an error that is allowed for results that are floats
+// besides that of the case.
+struct LoopsRunner {
   std::function<Result<void>(const LoopGraph& graph, std::span<const int64_t> sizes,
                              std::span<std::byte* const> operands)>
-      run = {};
+      run;
+  double ulps = 0;
 };
+void set_loops_runner(LoopsRunner runner);
 
 // Returns the graph of a node: one_node("%x: f32[N, 3]", "%y = Relu(%x)"). The outputs are all
 // results that the node names.
 std::string one_node(const std::string& inputs, const std::string& node);
 
-// Returns an empty text when the loops compute what the evaluator computes, or both fail;
-// otherwise what differs, or why the node was not lowered.
+// Returns an empty text when the loops verify, and what their text parses to computes what the
+// evaluator computes, or both fail; otherwise what differs, or why the node was not lowered.
 std::string lowering_difference(const LoweringCase& test);
 
 }  // namespace sluice::loop

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "common/base/dtype.h"
+
 namespace sluice::loop {
 
 enum class ScalarOp : uint8_t {
@@ -26,5 +28,8 @@ struct ScalarRow {
 
 const ScalarRow& scalar_row(ScalarOp op);
 std::optional<ScalarOp> scalar_from_text(std::string_view text);
+// Returns true when an instruction can have operands of this dtype: for select the second and the
+// third; for cast any, as for its result.
+bool takes_dtype(ScalarOp op, DType dtype);
 
 }  // namespace sluice::loop

@@ -14,9 +14,9 @@
 namespace sluice {
 namespace {
 
-constexpr Op kUnary[] = {Op::kRelu,        Op::kSigmoid,    Op::kTanh, Op::kErf, Op::kExp,
-                         Op::kSqrt,        Op::kReciprocal, Op::kNeg,  Op::kAbs, Op::kLeakyRelu,
-                         Op::kHardSigmoid, Op::kHardSwish,  Op::kElu};
+constexpr Op kUnary[] = {Op::kRelu,        Op::kSigmoid,    Op::kTanh, Op::kErf,  Op::kExp,
+                         Op::kSqrt,        Op::kReciprocal, Op::kNeg,  Op::kAbs,  Op::kLeakyRelu,
+                         Op::kHardSigmoid, Op::kHardSwish,  Op::kElu,  Op::kGelu, Op::kSwish};
 constexpr Op kBinary[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kMax, Op::kMin};
 
 bool contains(std::span<const Op> ops, Op op) {

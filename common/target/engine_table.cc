@@ -5,6 +5,7 @@
 #include "common/eval/eval.h"
 #include "common/ir/engine_fault.h"
 #include "common/target/aicore.h"
+#include "common/target/vector.h"
 
 namespace sluice {
 namespace {
@@ -33,6 +34,7 @@ struct OwnEngine {
 constexpr OwnEngine kOwn[] = {
     {"aicore", 1, aicore_unsupported_reason},
     {"rts", 2, rts_unsupported_reason},
+    {"vector", 3, vector_unsupported_reason},
     {"host_cpu", 10, host_cpu_unsupported_reason},
 };
 

@@ -11,68 +11,7 @@ namespace {
 
 constexpr int kTextVersion = 1;
 
-std::string shown(const Token& token) {
-  switch (token.kind) {
-    case TokenKind::kEnd:
-      return "the end";
-    case TokenKind::kString:
-      return quoted(token.text);
-    case TokenKind::kValue:
-      return "%" + token.text;
-    case TokenKind::kGraph:
-      return "@" + token.text;
-    case TokenKind::kConstant:
-      return "$" + token.text;
-    case TokenKind::kNode:
-      return "#" + token.text;
-    default:
-      return "'" + token.text + "'";
-  }
-}
-
 }  // namespace
-
-Error ModuleParser::unexpected(std::string_view wanted) const {
-  return lexer_.error(fmt::format("expected {}, found {}", wanted, shown(token())));
-}
-
-Result<bool> ModuleParser::skip(std::string_view mark_or_word) {
-  if (!token().is(mark_or_word)) return false;
-  SLUICE_TRY(advance());
-  return true;
-}
-
-Result<void> ModuleParser::expect(std::string_view mark_or_word) {
-  if (!token().is(mark_or_word)) return unexpected(fmt::format("'{}'", mark_or_word));
-  return advance();
-}
-
-Result<Token> ModuleParser::take(TokenKind kind, std::string_view what) {
-  if (token().kind != kind) return unexpected(what);
-  Token taken = token();
-  SLUICE_TRY(advance());
-  return taken;
-}
-
-Result<std::string> ModuleParser::take_name(std::string_view what) {
-  if (token().kind != TokenKind::kWord && token().kind != TokenKind::kString)
-    return unexpected(what);
-  std::string taken = token().text;
-  SLUICE_TRY(advance());
-  return taken;
-}
-
-Result<int64_t> ModuleParser::take_int(std::string_view what, int64_t low, int64_t high) {
-  if (token().kind != TokenKind::kNumber) return unexpected(what);
-  const std::string& digits = token().text;
-  int64_t value = 0;
-  const auto done = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (done.ec != std::errc() || done.ptr != digits.data() + digits.size()) return unexpected(what);
-  if (value < low || value > high)
-    return lexer_.error(fmt::format("{} is {}, it must be in [{}, {}]", what, value, low, high));
-  SLUICE_TRY(advance());
-  return value;
-}
 
 // Graphs and numbered constants may be referred to before they are defined, so their offsets are
 // recorded first.

@@ -1,10 +1,10 @@
+#include "common/symbolic/parse_expression.h"
 #include "common/text/parser.h"
 
 namespace sluice::text {
 namespace {
 
 constexpr int kTypeDepthLimit = 64;
-constexpr int kDimDepthLimit = ExpressionTable::kMaxDepth;
 
 }  // namespace
 
@@ -86,80 +86,9 @@ Result<StorageId> ModuleParser::parse_storage() {
   return module_.intern(storage);
 }
 
-// Applies one operation of a dimension; fails where the result would be too long.
-Result<ExpressionId> ModuleParser::apply(ExpressionOp op, ExpressionId a, ExpressionId b) {
-  if (!module_.expressions.stays_small(op, a, b)) return lexer_.error("the dimension is too long");
-  return module_.expressions.make(op, a, b);
-}
-
-// Parses a sum: product (("+" | "-") product)*. "N -1" is a sum, too, though "-1" is one token.
-Result<ExpressionId> ModuleParser::parse_sum(int depth) {
-  if (depth > kDimDepthLimit) return lexer_.error("the dimension is nested too deep");
-  SLUICE_ASSIGN(ExpressionId sum, parse_product(depth));
-  while (token().is("+") || token().is("-") ||
-         (token().kind == TokenKind::kNumber && token().text[0] == '-')) {
-    const bool is_minus = token().is("-");
-    if (token().kind == TokenKind::kMark) SLUICE_TRY(advance());
-    SLUICE_ASSIGN(ExpressionId next, parse_product(depth));
-    if (is_minus) next = module_.expressions.multiply(module_.expressions.constant(-1), next);
-    SLUICE_ASSIGN(sum, apply(ExpressionOp::kAdd, sum, next));
-  }
-  return sum;
-}
-
-Result<ExpressionId> ModuleParser::parse_product(int depth) {
-  SLUICE_ASSIGN(ExpressionId product, parse_factor(depth));
-  while (token().is("*")) {
-    SLUICE_TRY(advance());
-    SLUICE_ASSIGN(const ExpressionId next, parse_factor(depth));
-    SLUICE_ASSIGN(product, apply(ExpressionOp::kMul, product, next));
-  }
-  return product;
-}
-
-Result<ExpressionId> ModuleParser::parse_factor(int depth) {
-  if (token().kind == TokenKind::kNumber) {
-    SLUICE_ASSIGN(const int64_t value, take_int("a number"));
-    return module_.expressions.constant(value);
-  }
-  SLUICE_ASSIGN(const bool is_nested, skip("("));
-  if (is_nested) {
-    SLUICE_ASSIGN(const ExpressionId inner, parse_sum(depth + 1));
-    SLUICE_TRY(expect(")"));
-    return inner;
-  }
-  const size_t offset = token().offset;
-  const bool is_word = token().kind == TokenKind::kWord;
-  SLUICE_ASSIGN(const std::string name, take_name("a dimension"));
-  if (is_word && token().is("(")) return parse_function(name, depth);
-  const auto symbol = symbols_.find(name);
-  if (symbol == symbols_.end())
-    return lexer_.error_at(offset, fmt::format("there is no symbol '{}' above", name));
-  return module_.expressions.symbol_expression(symbol->second);
-}
-
-Result<ExpressionId> ModuleParser::parse_function(const std::string& name, int depth) {
-  static const std::map<std::string, ExpressionOp> kFunctions = {
-      {"floordiv", ExpressionOp::kFloorDiv},
-      {"ceildiv", ExpressionOp::kCeilDiv},
-      {"mod", ExpressionOp::kMod},
-      {"min", ExpressionOp::kMin},
-      {"max", ExpressionOp::kMax}};
-  const auto function = kFunctions.find(name);
-  if (function == kFunctions.end())
-    return lexer_.error(fmt::format("there is no function '{}'", name));
-  SLUICE_TRY(expect("("));
-  SLUICE_ASSIGN(const ExpressionId a, parse_sum(depth + 1));
-  SLUICE_TRY(expect(","));
-  const size_t offset = token().offset;
-  SLUICE_ASSIGN(const ExpressionId b, parse_sum(depth + 1));
-  SLUICE_TRY(expect(")"));
-  const bool divides =
-      function->second != ExpressionOp::kMin && function->second != ExpressionOp::kMax;
-  const auto divisor = module_.expressions.as_constant(b);
-  if (divides && divisor && *divisor <= 0)
-    return lexer_.error_at(offset, fmt::format("cannot divide by {}", *divisor));
-  return apply(function->second, a, b);
+// Parses a sum over the symbols above.
+Result<ExpressionId> ModuleParser::parse_sum() {
+  return ExpressionParser(lexer_, module_.expressions, symbols_).parse();
 }
 
 }  // namespace sluice::text

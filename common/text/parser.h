@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/lexer.h"
 #include "common/ir/module.h"
-#include "common/text/lexer.h"
 
 namespace sluice::text {
 
@@ -68,11 +68,7 @@ class ModuleParser {
   Result<TypeId> parse_type(int depth = 0);
   Result<DType> parse_dtype();
   Result<StorageId> parse_storage();
-  Result<ExpressionId> apply(ExpressionOp op, ExpressionId a, ExpressionId b);
-  Result<ExpressionId> parse_sum(int depth = 0);
-  Result<ExpressionId> parse_product(int depth);
-  Result<ExpressionId> parse_factor(int depth);
-  Result<ExpressionId> parse_function(const std::string& name, int depth);
+  Result<ExpressionId> parse_sum();
 
   // Constants (parse_constant.cc).
   Result<SegmentId> parse_constant(const Scope* scope);
@@ -115,13 +111,15 @@ class ModuleParser {
   // Small steps; `what` is for the message.
   const Token& token() const { return lexer_.token(); }
   Result<void> advance() { return lexer_.advance(); }
-  Result<bool> skip(std::string_view mark_or_word);  // true when it was there
-  Result<void> expect(std::string_view mark_or_word);
-  Result<Token> take(TokenKind kind, std::string_view what);
-  Result<std::string> take_name(std::string_view what);  // a word or a string
+  Result<bool> skip(std::string_view mark_or_word) { return lexer_.skip(mark_or_word); }
+  Result<void> expect(std::string_view mark_or_word) { return lexer_.expect(mark_or_word); }
+  Result<Token> take(TokenKind kind, std::string_view what) { return lexer_.take(kind, what); }
+  Result<std::string> take_name(std::string_view what) { return lexer_.take_name(what); }
   Result<int64_t> take_int(std::string_view what, int64_t low = INT64_MIN,
-                           int64_t high = INT64_MAX);
-  Error unexpected(std::string_view wanted) const;
+                           int64_t high = INT64_MAX) {
+    return lexer_.take_int(what, low, high);
+  }
+  Error unexpected(std::string_view wanted) const { return lexer_.unexpected(wanted); }
 
   static constexpr int kDepthLimit = 200;
 

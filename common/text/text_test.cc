@@ -119,7 +119,7 @@ TEST(Text, LongDims) {
         symbols, sum);
   };
   expect_canonical(sum_of(ExpressionTable::kMaxTerms));
-  EXPECT_NE(error_of(sum_of(ExpressionTable::kMaxTerms + 1)).find("the dimension is too long"),
+  EXPECT_NE(error_of(sum_of(ExpressionTable::kMaxTerms + 1)).find("the expression is too long"),
             std::string::npos);
 }
 

@@ -62,10 +62,11 @@ class Net:
         self.nodes.append(helper.make_node(op, inputs, [result], name=name, **attributes))
         return result
 
-    def split(self, x, parts, at):
-        """Equal parts along axis 1."""
+    def split(self, x, parts, at, sizes=None):
+        """Parts along axis 1, equal ones unless `sizes` says otherwise."""
         results = [f"/{at}/Split_output_{i}" for i in range(parts)]
-        self.nodes.append(helper.make_node("Split", [x], results, name=f"/{at}/Split", axis=1))
+        inputs = [x] + ([self.constant(sizes, np.int64, at)] if sizes else [])
+        self.nodes.append(helper.make_node("Split", inputs, results, name=f"/{at}/Split", axis=1))
         return results
 
     def constant(self, value, dtype=np.float32, at=""):

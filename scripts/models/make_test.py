@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 MAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "make")
-NAMES = ["tiny-mlp", "tiny-conv", "mobilenet-v2"]
+NAMES = ["tiny-mlp", "tiny-conv", "mobilenet-v2", "shufflenet-v2", "yunet", "yolo"]
 SIZED = ["large", "many-values"]
 
 

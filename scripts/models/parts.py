@@ -1,19 +1,54 @@
-"""What several models share: convolutions, batch normalisation, linear layers. Scales keep the size
-of signals."""
+"""What several models share: convolutions, batch normalisation, pooling, linear layers. Scales keep
+the size of signals."""
 import numpy as np
 
 
-def conv(net, x, at, channels_in, channels_out, kernel, stride=1, groups=1, bias=False, gain=2.0):
-    """'Same' padding for stride 1. The weight's variance is gain / fan-in: 2 keeps signals through
-    ReLU, 1 without one."""
+def conv(net, x, at, channels_in, channels_out, kernel, stride=1, groups=1, bias=False, gain=2.0,
+         pads=None):
+    """`kernel` is one size or rows and columns; without `pads`, 'same' padding for stride 1. The
+    weight's variance is gain / fan-in: 2 keeps signals through ReLU, 1 without one."""
     scope = at.replace("/", ".")
-    fan_in = channels_in // groups * kernel * kernel
-    weights = [centred(net, f"{scope}.weight", (channels_out, channels_in // groups, kernel,
-                                                kernel), np.sqrt(gain / fan_in))]
+    rows, columns = kernel if isinstance(kernel, tuple) else (kernel, kernel)
+    fan_in = channels_in // groups * rows * columns
+    weights = [centred(net, f"{scope}.weight", (channels_out, channels_in // groups, rows,
+                                                columns), np.sqrt(gain / fan_in))]
     if bias:
         weights.append(net.weight(f"{scope}.bias", (channels_out,), 0.1))
     return net.node("Conv", [x] + weights, at, dilations=[1, 1], group=groups,
-                    kernel_shape=[kernel] * 2, pads=[kernel // 2] * 4, strides=[stride] * 2)
+                    kernel_shape=[rows, columns],
+                    pads=[rows // 2, columns // 2] * 2 if pads is None else [pads] * 4,
+                    strides=[stride] * 2)
+
+
+def silu(net, x, at):
+    """x * sigmoid(x). A gain of about 2 in the convolution before it keeps signals."""
+    return net.node("Mul", [x, net.node("Sigmoid", [x], at)], at)
+
+
+def max_pool(net, x, at, kernel, stride, pads=0):
+    return net.node("MaxPool", [x], at, ceil_mode=0, kernel_shape=[kernel] * 2, pads=[pads] * 4,
+                    strides=[stride] * 2)
+
+
+def average_pool(net, x, at, kernel, stride, pads=0):
+    return net.node("AveragePool", [x], at, ceil_mode=0, count_include_pad=1,
+                    kernel_shape=[kernel] * 2, pads=[pads] * 4, strides=[stride] * 2)
+
+
+def upsample(net, x, at):
+    """Twice the height and width, by the nearest element."""
+    return net.node("Resize", [x, "", net.constant([1, 1, 2, 2], np.float32, at)], at,
+                    coordinate_transformation_mode="asymmetric", cubic_coeff_a=-0.75,
+                    mode="nearest", nearest_mode="floor")
+
+
+def reshape(net, x, dims, at, kept=1):
+    """With symbolic inputs, the first `kept` sizes are those of x, computed at run time."""
+    if not net.dynamic:
+        return net.node("Reshape", [x, net.constant(dims, np.int64, at)], at)
+    sizes = [net.dim(x, axis, at) for axis in range(kept)]
+    sizes += [net.constant([size], np.int64, at) for size in dims[kept:]]
+    return net.node("Reshape", [x, net.node("Concat", sizes, at, axis=0)], at)
 
 
 def centred(net, name, shape, std):

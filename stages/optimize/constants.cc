@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "common/base/half.h"
+
 namespace sluice {
 namespace {
 
@@ -12,6 +14,27 @@ std::vector<std::byte> bytes_of(T value) {
   std::vector<std::byte> bytes(sizeof(T));
   std::memcpy(bytes.data(), &value, sizeof(T));
   return bytes;
+}
+
+template <typename T>
+T read(const std::vector<std::byte>& bytes) {
+  T value{};
+  std::memcpy(&value, bytes.data(), sizeof(T));
+  return value;
+}
+
+// Returns twice the relative error of rounding to the dtype, for each of two factors.
+double rounding(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return 0x1p-9;
+    case DType::kBF16:
+      return 0x1p-6;
+    case DType::kF64:
+      return 0x1p-51;
+    default:
+      return 0x1p-22;
+  }
 }
 
 template <typename T>
@@ -65,6 +88,49 @@ bool is_filled_with(const Value& value, double number) {
     if (std::memcmp(segment.data.data() + i, element.data(), element.size()) != 0) return false;
   }
   return true;
+}
+
+std::optional<double> find_number(const Value* value) {
+  if (value == nullptr || !value->is_constant() || value->is_input() ||
+      value->type().element_count() != 1)
+    return std::nullopt;
+  const Segment& segment = value->graph().module().segment(value->segment());
+  const DType dtype = value->type().dtype;
+  if ((segment.kind != SegmentKind::kSmall && segment.kind != SegmentKind::kSplat) ||
+      segment.data.size() * 8 != static_cast<size_t>(dtype_bits(dtype)))
+    return std::nullopt;
+  switch (dtype) {
+    case DType::kF32:
+      return read<float>(segment.data);
+    case DType::kF64:
+      return read<double>(segment.data);
+    case DType::kF16:
+      return half_to_float(read<uint16_t>(segment.data));
+    case DType::kBF16:
+      return bf16_to_float(read<uint16_t>(segment.data));
+    case DType::kI32:
+      return read<int32_t>(segment.data);
+    case DType::kI64:
+      return static_cast<double>(read<int64_t>(segment.data));
+    default:
+      return std::nullopt;
+  }
+}
+
+bool is_close(DType dtype, double number, double expected) {
+  return std::abs(number - expected) <= rounding(dtype) * std::abs(expected);
+}
+
+bool is_number(const Value* value, double expected) {
+  const auto number = find_number(value);
+  return number && dtype_is_float(value->type().dtype) &&
+         is_close(value->type().dtype, *number, expected);
+}
+
+Value& add_one(Graph& graph, DType dtype) {
+  Module& module = graph.module();
+  return graph.add_constant(
+      module.make_constant(module.intern(Type::fixed_tensor(dtype, {})), element_bytes(dtype, 1)));
 }
 
 std::optional<std::vector<int64_t>> constant_ints(const Value* value) {

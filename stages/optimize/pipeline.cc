@@ -44,11 +44,28 @@ constexpr Pass kPasses[] = {
     // Must run before fusion: the remaining nodes of a normalisation join an epilogue.
     {"fold-batch-norm", "moves batch normalisation into the weights before it", fold_batch_norm,
      PassLevel::kO3},
+    // Must run after equal nodes are merged, so that each value of a decomposition is one; before
+    // the fusion of epilogues, which takes an activation as one node.
+    {"fuse-softmax", "makes one node of the decomposition of a softmax", fuse_softmax,
+     PassLevel::kO3},
+    {"fuse-layer-normalization", "makes one node of the decomposition of a layer normalisation",
+     fuse_layer_normalization, PassLevel::kO3},
+    {"fuse-rms-normalization",
+     "makes one node of the decomposition of a root mean square normalisation",
+     fuse_rms_normalization, PassLevel::kO3},
+    {"fuse-gelu", "makes one node of the decomposition of a GELU", fuse_gelu, PassLevel::kO3},
+    {"fuse-swish", "makes one node of the decomposition of a swish", fuse_swish, PassLevel::kO3},
+    {"fuse-hard-swish", "makes one node of the decomposition of a hard swish", fuse_hard_swish,
+     PassLevel::kO3},
+    {"fuse-mish", "makes one node of the decomposition of a mish", fuse_mish, PassLevel::kO3},
     {"fuse-contraction-epilogue", "fuses convolutions and matrix products with what follows",
      fuse_contraction_epilogue, PassLevel::kO3},
     // Must run after the fusion of epilogues, which starts from plain contractions.
     {"fuse-transposed-operands", "lets matrix products read operands through their transposition",
      fuse_transposed_operands, PassLevel::kO3},
+    // Must run last: what contractions compute on the way is no work of its own.
+    {"fuse-elementwise", "fuses groups of elementwise nodes with a reduction or normalisation",
+     fuse_elementwise, PassLevel::kO3},
 };
 
 }  // namespace

@@ -123,12 +123,12 @@ class Refused(ProgramCase):
                                "../../common/target/profiles/cpu-generic.json")) as file:
             profile = json.load(file)
         for member, value in (
-                ("described_engines", [{"name": "vector", "cost": 2, "ops": ["Relu"]}]),
-                ("described_engines", [{"name": "vector", "cost": 2, "ops": []}]),
-                ("composites", [{"name": "aicore+vector", "members": ["aicore", "host_cpu"]}])):
+                ("described_engines", [{"name": "simd", "cost": 2, "ops": ["Relu"]}]),
+                ("described_engines", [{"name": "simd", "cost": 2, "ops": []}]),
+                ("composites", [{"name": "aicore+simd", "members": ["aicore", "host_cpu"]}])):
             printed = self.both("--profile=" + self.write("study.json", {**profile, "name": "study",
                                                                          member: value}))
-            for word in ("SL5002", "device profile 'study'", "vector", "sluice-partition alone"):
+            for word in ("SL5002", "device profile 'study'", "simd", "sluice-partition alone"):
                 self.assertIn(word, printed)
         self.compile(0, "--profile=" + self.write("plain.json", {**profile, "name": "plain"}))
 

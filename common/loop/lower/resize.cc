@@ -97,7 +97,10 @@ Id source_place(Lowering& l, const Axis& axis, const std::string& mode, Id at) {
     return select(l, less_or_equal(l, axis.out, one), zero, place);
   }
   const Id center = div(l, add(l, at, half), axis.scale);
-  if (mode == "tf_half_pixel_for_nn") return center;
+  if (mode == "tf_half_pixel_for_nn") {  // an axis that keeps its extent is left as it is
+    const Id grows = less(l, one, axis.scale), shrinks = less(l, axis.scale, one);
+    return select(l, grows, center, select(l, shrinks, center, at));
+  }
   if (mode == "half_pixel_symmetric") {
     const Id exact = mul(l, axis.in, axis.scale);
     const Id shift = mul(l, div(l, axis.in, real(l, 2)), sub(l, one, div(l, axis.out, exact)));

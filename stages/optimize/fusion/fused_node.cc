@@ -9,11 +9,11 @@ bool belongs_in_body(const Value& value) {
   return value.graph().module().segment(value.segment()).kind == SegmentKind::kSmall;
 }
 
-FusedNode::FusedNode(Editor& editor, Value& end)
+FusedNode::FusedNode(Editor& editor, std::vector<Value*> ends)
     : editor_(editor),
-      end_(end),
-      body_(end.graph().module().add_graph(end.name().empty() ? "fused" : end.name(),
-                                           GraphRole::kFused)) {}
+      ends_(std::move(ends)),
+      body_(editor.graph().module().add_graph(
+          ends_.back()->name().empty() ? "fused" : ends_.back()->name(), GraphRole::kFused)) {}
 
 void FusedNode::copy_anchor(const Node& anchor) {
   std::vector<Value*> operands;
@@ -29,22 +29,39 @@ void FusedNode::copy(const Node& node) {
   copy(node, operands);
 }
 
+void FusedNode::take_in(const Value& constant) {
+  inside_[&constant] = &body_.add_constant(constant.segment(), constant.name());
+}
+
 Node& FusedNode::replace(const Node& anchor, const std::vector<Node*>& nodes) {
-  Graph& graph = editor_.graph();
-  body_.add_output(inside(end_));
   int64_t anchor_index = 0;
   for (const Node& node : body_.nodes()) {
     if (&node == inside_.at(&anchor.output())->producer()) break;
     ++anchor_index;
   }
-  Node& fused = graph.add_node(Op::kFused, inputs_, 0, nodes.back());
+  Node& fused = put(anchor, nodes);
   fused.set(attributes::Fused::anchor, anchor_index);
+  return fused;
+}
+
+Node& FusedNode::replace(const std::vector<Node*>& nodes) { return put(*nodes.back(), nodes); }
+
+// The new node gets name and placement of `model`; one that is kept makes it kept.
+Node& FusedNode::put(const Node& model, const std::vector<Node*>& nodes) {
+  Graph& graph = editor_.graph();
+  Node& fused = graph.add_node(Op::kFused, inputs_, 0, nodes.back());
   fused.set(attributes::Fused::body, GraphRef{body_.id()});
-  fused.set_name(anchor.name());
-  fused.placement = anchor.placement;
-  for (const Node* node : nodes) fused.add_origins(node->origins());
-  Value& result = fused.add_output(end_.type_id(), end_.name());
-  graph.replace_all_uses(end_, result);
+  fused.set_name(model.name());
+  fused.placement = model.placement;
+  for (const Node* node : nodes) {
+    fused.add_origins(node->origins());
+    fused.placement.keep = fused.placement.keep || node->placement.keep;
+  }
+  for (Value* end : ends_) {
+    body_.add_output(inside(*end));
+    Value& result = fused.add_output(end->type_id(), end->name());
+    graph.replace_all_uses(*end, result);
+  }
   editor_.control().transfer(nodes, {&fused});
   for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) graph.erase_node(**node);
   return fused;
@@ -69,7 +86,10 @@ void FusedNode::copy(const Node& node, const std::vector<Value*>& operands) {
     copy.set_attribute(attribute.name, attribute.value);
   copy.set_name(node.name());
   copy.add_origins(node.origins());
-  inside_[&node.output()] = &copy.add_output(node.output().type_id(), node.output().name());
+  for (size_t i = 0; i < node.output_count(); ++i) {
+    const Value& result = node.output(i);
+    inside_[&result] = &copy.add_output(result.type_id(), result.name());
+  }
 }
 
 }  // namespace sluice

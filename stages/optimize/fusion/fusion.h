@@ -9,7 +9,15 @@ namespace sluice {
 
 Result<bool> fold_batch_norm(Graph& root, const Options& options);
 Result<bool> fuse_contraction_epilogue(Graph& root, const Options& options);
+Result<bool> fuse_elementwise(Graph& root, const Options& options);
+Result<bool> fuse_gelu(Graph& root, const Options& options);
+Result<bool> fuse_hard_swish(Graph& root, const Options& options);
+Result<bool> fuse_layer_normalization(Graph& root, const Options& options);
+Result<bool> fuse_mish(Graph& root, const Options& options);
 Result<bool> fuse_quantized_contraction(Graph& root, const Options& options);
+Result<bool> fuse_rms_normalization(Graph& root, const Options& options);
+Result<bool> fuse_softmax(Graph& root, const Options& options);
+Result<bool> fuse_swish(Graph& root, const Options& options);
 Result<bool> fuse_transposed_operands(Graph& root, const Options& options);
 
 }  // namespace sluice

@@ -130,6 +130,25 @@ Value* NestEmitter::is_better(const Accumulator& accumulator, Value* key, Value*
   return b_.ir().CreateOr(above, b_.ir().CreateAnd(equal, wins));
 }
 
+// The first iteration's number is taken even when it is NaN, which then stays: true in the lanes that
+// are at the first iteration and have a NaN. Null: there are none.
+Value* NestEmitter::is_first_nan(size_t sweep, const Accumulator& accumulator, Value* key,
+                                 int copy) {
+  const std::vector<loop::AxisId>& axes = flat_.nest.sweeps[sweep].axes;
+  const bool is_inner = plan_.vector == NestPlan::Vector::kInner && !axes.empty();
+  if (!is_real(accumulator.dtype) || (is_inner && copy > 0)) return nullptr;
+  Value* first = b_.ir().getInt1(true);
+  for (const loop::AxisId id : axes) {
+    Value* at = index_.axis(axis(id).symbol);
+    first = b_.ir().CreateAnd(first, b_.ir().CreateICmpEQ(at, b_.index(0)));
+  }
+  Value* is_nan = b_.ir().CreateFCmpUNO(key, key);
+  if (!key->getType()->isVectorTy()) return b_.ir().CreateAnd(first, is_nan);
+  if (!is_inner) return b_.ir().CreateAnd(widened(first), is_nan);
+  Value* none = llvm::Constant::getNullValue(is_nan->getType());
+  return b_.ir().CreateAnd(b_.ir().CreateInsertElement(none, first, uint64_t{0}), is_nan);
+}
+
 // Returns the next values: those of copies that are not there stay.
 IrValues NestEmitter::combined(size_t sweep) {
   IrValues all;
@@ -152,7 +171,10 @@ IrValues NestEmitter::combined(size_t sweep) {
       Value *next = nullptr, *keep = piece_.mask;
       if (has_position(accumulator)) {
         Value* position = placed(value(accumulator.position, copy), b_.index(0));
-        keep = both(keep, is_better(accumulator, fresh, position, own.value[c], own.position[c]));
+        Value* better = is_better(accumulator, fresh, position, own.value[c], own.position[c]);
+        if (Value* nan = is_first_nan(sweep, accumulator, fresh, copy))
+          better = b_.ir().CreateOr(better, nan);
+        keep = both(keep, better);
         own.position[c] = b_.ir().CreateSelect(keep, position, own.position[c]);
         next = fresh;
       } else {

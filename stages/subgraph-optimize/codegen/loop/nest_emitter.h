@@ -60,6 +60,8 @@ class NestEmitter {
   llvm::Value* neutral(const loop::Accumulator& accumulator);
   llvm::Value* is_better(const loop::Accumulator& accumulator, llvm::Value* key,
                          llvm::Value* position, llvm::Value* best, llvm::Value* best_position);
+  llvm::Value* is_first_nan(size_t sweep, const loop::Accumulator& accumulator, llvm::Value* key,
+                            int copy);
   llvm::Value* widened(llvm::Value* value);  // to all lanes
 
   // ---- instructions (nest_body.cc)

@@ -259,6 +259,10 @@ class Planner {
 
 }  // namespace
 
+NestPlan plan_nest(loop::LoopGraph& graph, const FlatNest& nest, const DeviceProfile& profile) {
+  return Planner(graph, nest, profile).run();
+}
+
 int64_t nominal_number(const loop::LoopGraph& graph, ExpressionId id) {
   const auto value = graph.expressions.evaluate(id, [&](SymbolId symbol) {
     const loop::LoopSymbol& own = graph.symbols[static_cast<size_t>(symbol)];

@@ -211,6 +211,13 @@ class Translator {
                             node.get(attributes::HardSigmoid::beta));
       case Op::kHardSwish:
         return builder_.mul(a, hard_sigmoid(a, 1.0f / 6.0f, 0.5f));
+      case Op::kGelu:
+        return gelu(a, node.get(attributes::Gelu::approximate) == "tanh");
+      case Op::kSwish: {
+        const float alpha = node.get(attributes::Swish::alpha);
+        const int scaled = alpha == 1 ? a : builder_.mul(a, builder_.constant(alpha));
+        return builder_.mul(a, builder_.unary(EpilogueOp::kSigmoid, scaled));
+      }
       case Op::kElu: {
         const int below = builder_.sub(builder_.unary(EpilogueOp::kExp, a), builder_.constant(1));
         return builder_.select_positive(
@@ -237,6 +244,18 @@ class Translator {
   int hard_sigmoid(int a, float alpha, float beta) {
     return builder_.clip(
         builder_.add(builder_.mul(a, builder_.constant(alpha)), builder_.constant(beta)), 0, 1);
+  }
+
+  // Computes 0.5 a (1 + erf(a / sqrt(2))), or with tanh(sqrt(2 / pi) a (1 + 0.044715 a^2)).
+  int gelu(int a, bool by_tanh) {
+    int argument = builder_.mul(a, builder_.constant(by_tanh ? 0.79788456F : 0.70710678F));
+    if (by_tanh) {
+      const int square = builder_.mul(builder_.mul(a, a), builder_.constant(0.044715F));
+      argument = builder_.mul(argument, builder_.add(square, builder_.constant(1)));
+    }
+    const int curve = builder_.unary(by_tanh ? EpilogueOp::kTanh : EpilogueOp::kErf, argument);
+    return builder_.mul(builder_.mul(a, builder_.constant(0.5F)),
+                        builder_.add(curve, builder_.constant(1)));
   }
 
   const Contraction& contraction_;

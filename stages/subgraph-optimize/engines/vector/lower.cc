@@ -124,7 +124,7 @@ Result<void> lower_vector(Graph& graph, const DeviceProfile& profile, KernelCach
       continue;
     }
     SLUICE_ASSIGN(const loop::LoweredNode lowered, loop::lower_node(*node));
-    const std::string text = loop::print(lowered.graph);
+    const std::string text = loop::print_loops(lowered.graph);
     SLUICE_ASSIGN(const KernelId kernel, add_kernel(graph.module(), profile, kernels, text, [&] {
                     return generate_loops(lowered.graph, text, profile, MathPrecision::kDefault);
                   }));

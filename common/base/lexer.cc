@@ -1,8 +1,9 @@
-#include "common/text/lexer.h"
+#include "common/base/lexer.h"
 
 #include <algorithm>
+#include <charconv>
 
-#include "common/text/names.h"
+#include "common/base/spelling.h"
 
 namespace sluice::text {
 namespace {
@@ -18,6 +19,25 @@ int hex_value(char c) {
 }
 
 }  // namespace
+
+std::string shown(const Token& token) {
+  switch (token.kind) {
+    case TokenKind::kEnd:
+      return "the end";
+    case TokenKind::kString:
+      return quoted(token.text);
+    case TokenKind::kValue:
+      return "%" + token.text;
+    case TokenKind::kGraph:
+      return "@" + token.text;
+    case TokenKind::kConstant:
+      return "$" + token.text;
+    case TokenKind::kNode:
+      return "#" + token.text;
+    default:
+      return "'" + token.text + "'";
+  }
+}
 
 Error Lexer::error_at(size_t offset, const std::string& message) const {
   const std::string_view before = text_.substr(0, std::min(offset, text_.size()));
@@ -151,12 +171,57 @@ Result<void> Lexer::lex_word_or_mark() {
     return {};
   }
   token_.kind = TokenKind::kMark;
-  token_.text = remaining.starts_with("->") ? "->" : std::string(1, remaining[0]);
-  static constexpr std::string_view kMarks = "()[]{},:=*+-?_";
+  const bool is_double = remaining.starts_with("->") || remaining.starts_with("<=");
+  token_.text = remaining.substr(0, is_double ? 2 : 1);
+  static constexpr std::string_view kMarks = "()[]{},:=*+-?_<";
   if (token_.text.size() == 1 && kMarks.find(remaining[0]) == std::string_view::npos)
     return error("unexpected " + quoted(token_.text));
   position_ += token_.text.size();
   return {};
+}
+
+// ---- steps of parsers
+
+Error Lexer::unexpected(std::string_view wanted) const {
+  return error(fmt::format("expected {}, found {}", wanted, shown(token())));
+}
+
+Result<bool> Lexer::skip(std::string_view mark_or_word) {
+  if (!token().is(mark_or_word)) return false;
+  SLUICE_TRY(advance());
+  return true;
+}
+
+Result<void> Lexer::expect(std::string_view mark_or_word) {
+  if (!token().is(mark_or_word)) return unexpected(fmt::format("'{}'", mark_or_word));
+  return advance();
+}
+
+Result<Token> Lexer::take(TokenKind kind, std::string_view what) {
+  if (token().kind != kind) return unexpected(what);
+  Token taken = token();
+  SLUICE_TRY(advance());
+  return taken;
+}
+
+Result<std::string> Lexer::take_name(std::string_view what) {
+  if (token().kind != TokenKind::kWord && token().kind != TokenKind::kString)
+    return unexpected(what);
+  std::string taken = token().text;
+  SLUICE_TRY(advance());
+  return taken;
+}
+
+Result<int64_t> Lexer::take_int(std::string_view what, int64_t low, int64_t high) {
+  if (token().kind != TokenKind::kNumber) return unexpected(what);
+  const std::string& digits = token().text;
+  int64_t value = 0;
+  const auto done = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (done.ec != std::errc() || done.ptr != digits.data() + digits.size()) return unexpected(what);
+  if (value < low || value > high)
+    return error(fmt::format("{} is {}, it must be in [{}, {}]", what, value, low, high));
+  SLUICE_TRY(advance());
+  return value;
 }
 
 }  // namespace sluice::text

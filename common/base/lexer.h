@@ -1,6 +1,7 @@
-// Tokens of a textual graph. Internal to common/text.
+// Tokens of textual formats: graphs (common/text) and loops (common/loop).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,7 @@ enum class TokenKind : uint8_t {
   kConstant,  // $0
   kNode,      // #3
   kDigest,    // sha256:…, the 64 digits
-  kMark,      // ( ) [ ] { } , : = * + - ? _ ->
+  kMark,      // ( ) [ ] { } , : = * + - ? _ < <= ->
 };
 
 struct Token {
@@ -31,6 +32,8 @@ struct Token {
     return (kind == TokenKind::kMark || kind == TokenKind::kWord) && text == mark_or_word;
   }
 };
+
+std::string shown(const Token& token);  // for messages: "'for'", "%x", "the end"
 
 class Lexer {
  public:
@@ -45,6 +48,16 @@ class Lexer {
   // Returns the error "name:line:column: message", kBadText.
   Error error_at(size_t offset, const std::string& message) const;
   Error error(const std::string& message) const { return error_at(token_.offset, message); }
+  // Returns the error that something else stands where `wanted` should.
+  Error unexpected(std::string_view wanted) const;
+
+  // Small steps of parsers; `what` is for the message.
+  Result<bool> skip(std::string_view mark_or_word);  // true when it was there
+  Result<void> expect(std::string_view mark_or_word);
+  Result<Token> take(TokenKind kind, std::string_view what);
+  Result<std::string> take_name(std::string_view what);  // a word or a string
+  Result<int64_t> take_int(std::string_view what, int64_t low = INT64_MIN,
+                           int64_t high = INT64_MAX);
 
  private:
   void skip_space();

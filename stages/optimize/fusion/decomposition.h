@@ -1,0 +1,60 @@
+// Reads decompositions: operators that exporters write as several nodes. A pass recognises the
+// values, from the last node backwards or from a node in the middle; this file says which nodes lie
+// between them and puts one node in their place.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "stages/optimize/editor.h"
+
+namespace sluice {
+
+// Returns the node that makes the value when it is of this op and has one result, otherwise null.
+const Node* find_maker(const Value* value, Op op);
+
+// Returns the only node that reads the value, or null: also for an output of the graph.
+Node* find_only_reader(const Value& value);
+
+// Returns the other operand of a node that reads the value and one more.
+Value& other_operand(const Node& node, const Value& one);
+
+// Returns x of x + number, the operands in any order, or null.
+Value* read_sum(const Value& value, double number);
+
+// A value times a number.
+struct Scaled {
+  Value* value = nullptr;
+  double factor = 1;
+};
+// Reads x * number, number * x or x / number; any other value is itself times 1.
+Scaled read_scaled(Value& value);
+
+// Returns the axes of a reduction that keeps them as 1, ascending; nothing when they are not known.
+std::optional<std::vector<int64_t>> kept_axes(const Node& reduction);
+
+// A product of a gate, x and a number; `last` makes it.
+struct GatedProduct {
+  Node* last = nullptr;
+  Value* x = nullptr;
+};
+// Follows the readers of the gate until they have multiplied it with a value that `is_x` accepts
+// and with numbers whose product is close to `factor`, in any order.
+std::optional<GatedProduct> find_gated(Value& gate, double factor,
+                                       const std::function<bool(Value&)>& is_x);
+
+// Returns the nodes that `last` depends on, up to the inputs, and `last`, in list order. Returns
+// nothing when they cannot become one node: a value inside is read outside or is an output, a
+// placement differs or says `keep`, or a path leads out of them and back.
+std::optional<std::vector<Node*>> find_nodes_between(Editor& editor,
+                                                     const std::vector<Value*>& inputs, Node& last);
+
+// Replaces the nodes by one of this op, which has the name of the last one's result.
+Node& replace_by(Editor& editor, const std::vector<Node*>& nodes, Op op,
+                 const std::vector<Value*>& inputs);
+
+// Does both where it can, and returns the new node or null.
+Node* replace_between(Editor& editor, const std::vector<Value*>& inputs, Node& last, Op op);
+
+}  // namespace sluice

@@ -1,0 +1,459 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "common/eval/eval.h"
+#include "common/loop/lowering.h"
+#include "common/ops/attributes.h"
+#include "common/text/text.h"
+#include "stages/optimize/fusion/fusion.h"
+#include "stages/optimize/optimize_testing.h"
+
+namespace sluice {
+namespace {
+
+// Every Fused node of the result must be one that loops can compute.
+void expect_lowerable(const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    if (node.op() != Op::kFused) continue;
+    const auto lowered = loop::lower_node(node);
+    EXPECT_TRUE(lowered.ok()) << error_text(lowered.error());
+  }
+}
+
+void expect_fused(const std::string& before, const std::string& after) {
+  expect_rewrite(fuse_elementwise, before, after);
+  auto module = parse_module("sluice 1 typed\n" + after, "test");
+  ASSERT_TRUE(module.ok()) << error_text(module.error());
+  expect_lowerable(module->root());
+}
+
+// A scalar becomes the body's own constant; other constants stay outside.
+TEST(FuseElementwise, AChainWithAValueThatIsReadTwice) {
+  expect_fused(R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  %b = constant f32[16] [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+  %half = constant f32[] [0.5]
+  %0: f32[4, 16] = Add(%x, %b)
+  %1: f32[4, 16] = Tanh(%0)
+  %2: f32[4, 16] = Mul(%0, %1)
+  %y: f32[4, 16] = Mul(%2, %half)
+}
+)",
+               R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  %b = constant f32[16] [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+  %y: f32[4, 16] = Fused(%x, %b) {body = @y}
+}
+graph @y(%x: f32[4, 16], %b: f32[16]) -> (%y) fused {
+  %half = constant f32[] [0.5]
+  %0: f32[4, 16] = Add(%x, %b)
+  %1: f32[4, 16] = Tanh(%0)
+  %2: f32[4, 16] = Mul(%0, %1)
+  %y: f32[4, 16] = Mul(%2, %half)
+}
+)");
+}
+
+TEST(FuseElementwise, AValueThatAnotherNodeReadsEndsAGroup) {
+  expect_fused(R"(graph @main(%x: f32[4, 16], %w: f32[16, 16]) -> (%y) {
+  %0: f32[4, 16] = Neg(%x)
+  %1: f32[4, 16] = Exp(%0)
+  %2: f32[4, 16] = MatMul(%1, %w)
+  %3: f32[4, 16] = Abs(%1)
+  %y: f32[4, 16] = Add(%2, %3)
+}
+)",
+               R"(graph @main(%x: f32[4, 16], %w: f32[16, 16]) -> (%y) {
+  %0: f32[4, 16] = Fused(%x) {body = @fused}
+  %1: f32[4, 16] = MatMul(%0, %w)
+  %y: f32[4, 16] = Fused(%0, %1) {body = @y}
+}
+graph @fused(%x: f32[4, 16]) -> (%1) fused {
+  %0: f32[4, 16] = Neg(%x)
+  %1: f32[4, 16] = Exp(%0)
+}
+graph @y(%0: f32[4, 16], %1: f32[4, 16]) -> (%y) fused {
+  %2: f32[4, 16] = Abs(%0)
+  %y: f32[4, 16] = Add(%1, %2)
+}
+)");
+}
+
+TEST(FuseElementwise, OutputsOfTheModelStayVisible) {
+  expect_fused(R"(graph @main(%x: f32[4, 16]) -> (%z, %y) {
+  %0: f32[4, 16] = Neg(%x)
+  %z: f32[4, 16] = Exp(%0)
+  %y: f32[4, 16] = Abs(%z)
+}
+)",
+               R"(graph @main(%x: f32[4, 16]) -> (%z, %y) {
+  %z: f32[4, 16], %y: f32[4, 16] = Fused(%x) {body = @y}
+}
+graph @y(%x: f32[4, 16]) -> (%z, %y) fused {
+  %0: f32[4, 16] = Neg(%x)
+  %z: f32[4, 16] = Exp(%0)
+  %y: f32[4, 16] = Abs(%z)
+}
+)");
+}
+
+TEST(FuseElementwise, ResultsOfKeptNodesStayVisible) {
+  expect_fused(R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  %0: f32[4, 16] = Neg(%x) placement {keep}
+  %y: f32[4, 16] = Abs(%0)
+}
+)",
+               R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  %0: f32[4, 16], %y: f32[4, 16] = Fused(%x) {body = @y} placement {keep}
+}
+graph @y(%x: f32[4, 16]) -> (%0, %y) fused {
+  %0: f32[4, 16] = Neg(%x)
+  %y: f32[4, 16] = Abs(%0)
+}
+)");
+}
+
+TEST(FuseElementwise, ASoftmaxWithWhatIsCheapBeforeItAndAllAfterIt) {
+  expect_fused(R"(graph @main(%x: f32[4, 16], %mask: f32[1, 16]) -> (%y) {
+  %half = constant f32[] [0.5]
+  %0: f32[4, 16] = Mul(%x, %half)
+  %1: f32[4, 16] = Add(%0, %mask)
+  %2: f32[4, 16] = Softmax(%1) {axis = -1}
+  %3: f32[4, 16] = Mul(%2, %half)
+  %y: f32[4, 16] = Add(%3, %x)
+}
+)",
+               R"(graph @main(%x: f32[4, 16], %mask: f32[1, 16]) -> (%y) {
+  %y: f32[4, 16] = Fused(%x, %mask) {body = @y}
+}
+graph @y(%x: f32[4, 16], %mask: f32[1, 16]) -> (%y) fused {
+  %half = constant f32[] [0.5]
+  %0: f32[4, 16] = Mul(%x, %half)
+  %1: f32[4, 16] = Add(%0, %mask)
+  %2: f32[4, 16] = Softmax(%1) {axis = -1}
+  %3: f32[4, 16] = Mul(%2, %half)
+  %y: f32[4, 16] = Add(%3, %x)
+}
+)");
+}
+
+// The loops of a softmax read their operand several times.
+TEST(FuseElementwise, WhatIsDearBeforeASoftmaxStaysApart) {
+  expect_unchanged(fuse_elementwise, R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  %0: f32[4, 16] = Exp(%x)
+  %y: f32[4, 16] = Softmax(%0) {axis = -1}
+}
+)");
+}
+
+// Its axes become constants of the body.
+TEST(FuseElementwise, AReductionReadsOnce) {
+  expect_fused(R"(graph @main(%x: f32[16, 4, 16]) -> (%y) {
+  %a = constant i64[2] [1, 2]
+  %0: f32[16, 4, 16] = Exp(%x)
+  %1: f32[16] = ReduceSum(%0, %a) {keepdims = 0}
+  %y: f32[16] = Log(%1)
+}
+)",
+               R"(graph @main(%x: f32[16, 4, 16]) -> (%y) {
+  %y: f32[16] = Fused(%x) {body = @y}
+}
+graph @y(%x: f32[16, 4, 16]) -> (%y) fused {
+  %a = constant i64[2] [1, 2]
+  %0: f32[16, 4, 16] = Exp(%x)
+  %1: f32[16] = ReduceSum(%0, %a) {keepdims = 0}
+  %y: f32[16] = Log(%1)
+}
+)");
+}
+
+TEST(FuseElementwise, TwoNodesWithLoopsAreTwoGroups) {
+  expect_fused(R"(graph @main(%x: f32[16, 4, 16]) -> (%y) {
+  %0: f32[16, 4, 16] = Neg(%x)
+  %1: f32[16, 4, 16] = Softmax(%0) {axis = -1}
+  %2: f32[16, 4, 16] = Abs(%1)
+  %3: f32[16, 4, 16] = Softmax(%2) {axis = 1}
+  %y: f32[16, 4, 16] = Neg(%3)
+}
+)",
+               R"(graph @main(%x: f32[16, 4, 16]) -> (%y) {
+  %0: f32[16, 4, 16] = Fused(%x) {body = @fused}
+  %y: f32[16, 4, 16] = Fused(%0) {body = @y}
+}
+graph @fused(%x: f32[16, 4, 16]) -> (%1) fused {
+  %0: f32[16, 4, 16] = Neg(%x)
+  %1: f32[16, 4, 16] = Softmax(%0) {axis = -1}
+}
+graph @y(%0: f32[16, 4, 16]) -> (%y) fused {
+  %1: f32[16, 4, 16] = Abs(%0)
+  %2: f32[16, 4, 16] = Softmax(%1) {axis = 1}
+  %y: f32[16, 4, 16] = Neg(%2)
+}
+)");
+}
+
+TEST(FuseElementwise, AReductionIsNotReadByABroadcast) {
+  expect_unchanged(fuse_elementwise, R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  %a = constant i64[1] [1]
+  %0: f32[4, 1] = ReduceMean(%x, %a) {keepdims = 1}
+  %y: f32[4, 16] = Sub(%x, %0)
+}
+)");
+}
+
+TEST(FuseElementwise, AVisibleValueThatDoesNotDependOnTheLoops) {
+  expect_unchanged(fuse_elementwise, R"(graph @main(%x: f32[4, 16]) -> (%z, %y) {
+  %z: f32[4, 16] = Neg(%x)
+  %y: f32[4, 16] = Softmax(%z) {axis = -1}
+}
+)");
+}
+
+TEST(FuseElementwise, ABroadcastValueThatIsCheap) {
+  expect_fused(R"(graph @main(%x: f32[4, 16], %s: f32[16]) -> (%y) {
+  %half = constant f32[] [0.5]
+  %0: f32[16] = Mul(%s, %half)
+  %y: f32[4, 16] = Add(%x, %0)
+}
+)",
+               R"(graph @main(%x: f32[4, 16], %s: f32[16]) -> (%y) {
+  %y: f32[4, 16] = Fused(%s, %x) {body = @y}
+}
+graph @y(%s: f32[16], %x: f32[4, 16]) -> (%y) fused {
+  %half = constant f32[] [0.5]
+  %0: f32[16] = Mul(%s, %half)
+  %y: f32[4, 16] = Add(%x, %0)
+}
+)");
+}
+
+TEST(FuseElementwise, ABroadcastValueThatIsDearStaysApart) {
+  expect_unchanged(fuse_elementwise, R"(graph @main(%x: f32[4, 16], %s: f32[16]) -> (%y) {
+  %0: f32[16] = Exp(%s)
+  %y: f32[4, 16] = Add(%x, %0)
+}
+)");
+}
+
+TEST(FuseElementwise, AReshapeBetween) {
+  expect_fused(R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  %s = constant i64[3] [4, 2, 8]
+  %0: f32[4, 16] = Neg(%x)
+  %1: f32[4, 2, 8] = Reshape(%0, %s)
+  %y: f32[4, 2, 8] = Exp(%1)
+}
+)",
+               R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  %y: f32[4, 2, 8] = Fused(%x) {body = @y}
+}
+graph @y(%x: f32[4, 16]) -> (%y) fused {
+  %s = constant i64[3] [4, 2, 8]
+  %0: f32[4, 16] = Neg(%x)
+  %1: f32[4, 2, 8] = Reshape(%0, %s)
+  %y: f32[4, 2, 8] = Exp(%1)
+}
+)");
+}
+
+TEST(FuseElementwise, AReshapeAtTheEdgeIsAView) {
+  expect_fused(R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  %s = constant i64[3] [4, 2, 8]
+  %t = constant i64[2] [4, 16]
+  %0: f32[4, 2, 8] = Reshape(%x, %s)
+  %1: f32[4, 2, 8] = Neg(%0)
+  %2: f32[4, 2, 8] = Exp(%1)
+  %y: f32[4, 16] = Reshape(%2, %t)
+}
+)",
+               R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  %s = constant i64[3] [4, 2, 8]
+  %t = constant i64[2] [4, 16]
+  %0: f32[4, 2, 8] = Reshape(%x, %s)
+  %1: f32[4, 2, 8] = Fused(%0) {body = @fused}
+  %y: f32[4, 16] = Reshape(%1, %t)
+}
+graph @fused(%0: f32[4, 2, 8]) -> (%2) fused {
+  %1: f32[4, 2, 8] = Neg(%0)
+  %2: f32[4, 2, 8] = Exp(%1)
+}
+)");
+}
+
+TEST(FuseElementwise, APermutationOfWholeRows) {
+  expect_fused(R"(graph @main(%x: f32[4, 2, 8]) -> (%y) {
+  %0: f32[4, 2, 8] = Exp(%x)
+  %1: f32[2, 4, 8] = Transpose(%0) {perm = [1, 0, 2]}
+  %y: f32[2, 4, 8] = Neg(%1)
+}
+)",
+               R"(graph @main(%x: f32[4, 2, 8]) -> (%y) {
+  %y: f32[2, 4, 8] = Fused(%x) {body = @y}
+}
+graph @y(%x: f32[4, 2, 8]) -> (%y) fused {
+  %0: f32[4, 2, 8] = Exp(%x)
+  %1: f32[2, 4, 8] = Transpose(%0) {perm = [1, 0, 2]}
+  %y: f32[2, 4, 8] = Neg(%1)
+}
+)");
+}
+
+TEST(FuseElementwise, APermutationOfTheLastAxisStaysApart) {
+  expect_unchanged(fuse_elementwise, R"(graph @main(%x: f32[4, 2, 8]) -> (%y) {
+  %0: f32[4, 2, 8] = Exp(%x)
+  %1: f32[4, 8, 2] = Transpose(%0) {perm = [0, 2, 1]}
+  %y: f32[4, 8, 2] = Neg(%1)
+}
+)");
+}
+
+TEST(FuseElementwise, OtherPlacementsAndControlEdges) {
+  expect_unchanged(fuse_elementwise, R"(graph @main(%x: f32[4, 16]) -> (%y, %z) {
+  %0: f32[4, 16] = Exp(%x) placement {stream_label = "left"}
+  %y: f32[4, 16] = Neg(%0)
+  %1: f32[4, 16] = Exp(%x)
+  %z: f32[4, 16] = Abs(%1) after %0
+}
+)");
+}
+
+TEST(FuseElementwise, SizesAreLeftToTheHost) {
+  expect_unchanged(fuse_elementwise, R"(graph @main(%x: i64[4]) -> (%y) {
+  %one = constant i64[] [1]
+  %0: i64[4] = Add(%x, %one)
+  %y: i64[4] = Mul(%0, %0)
+}
+)");
+}
+
+TEST(FuseElementwise, SymbolicSizes) {
+  expect_fused(R"(symbol N = dim(@main, %x, 0) in [1, *]
+graph @main(%x: f32[N, 16], %b: f32[16]) -> (%y) {
+  %0: f32[N, 16] = Add(%x, %b)
+  %1: f32[N, 16] = Softmax(%0) {axis = -1}
+  %y: f32[N, 16] = Mul(%1, %x)
+}
+)",
+               R"(symbol N = dim(@main, %x, 0) in [1, *]
+graph @main(%x: f32[N, 16], %b: f32[16]) -> (%y) {
+  %y: f32[N, 16] = Fused(%x, %b) {body = @y}
+}
+graph @y(%x: f32[N, 16], %b: f32[16]) -> (%y) fused {
+  %0: f32[N, 16] = Add(%x, %b)
+  %1: f32[N, 16] = Softmax(%0) {axis = -1}
+  %y: f32[N, 16] = Mul(%1, %x)
+}
+)");
+}
+
+TEST(FuseElementwise, AnotherTypeOfHalfFloatsAndACast) {
+  expect_fused(R"(graph @main(%x: f16[4, 16]) -> (%y) {
+  %0: f16[4, 16] = Neg(%x)
+  %1: f32[4, 16] = Cast(%0) {to = 1}
+  %y: f32[4, 16] = Exp(%1)
+}
+)",
+               R"(graph @main(%x: f16[4, 16]) -> (%y) {
+  %y: f32[4, 16] = Fused(%x) {body = @y}
+}
+graph @y(%x: f16[4, 16]) -> (%y) fused {
+  %0: f16[4, 16] = Neg(%x)
+  %1: f32[4, 16] = Cast(%0) {to = 1}
+  %y: f32[4, 16] = Exp(%1)
+}
+)");
+}
+
+TypeId matrix(Module& module) { return module.intern(Type::fixed_tensor(DType::kF32, {4, 16})); }
+
+Value& append(Graph& graph, Op op, const std::vector<Value*>& inputs) {
+  Value& result = graph.add_node(op, inputs).output();
+  result.set_type(matrix(graph.module()));
+  return result;
+}
+
+size_t count_fused(const Graph& graph) {
+  size_t count = 0;
+  for (const Node& node : graph.nodes()) count += node.op() == Op::kFused ? 1 : 0;
+  return count;
+}
+
+TEST(FuseElementwise, AtMost64Nodes) {
+  Module module;
+  Graph& graph = module.add_graph("main");
+  Value* value = &graph.add_input(matrix(module), "x");
+  for (int i = 0; i < 130; ++i) value = &append(graph, Op::kTanh, {value});
+  graph.add_output(*value);
+  ASSERT_TRUE(*fuse_elementwise(graph, {}));
+  EXPECT_EQ(graph.node_count(), 3u);
+  for (const Node& node : graph.nodes())
+    EXPECT_LE(node.get(attributes::Fused::body)->node_count(), 64u);
+}
+
+TEST(FuseElementwise, AtMost8Inputs) {
+  Module module;
+  Graph& graph = module.add_graph("main");
+  Value* value = &graph.add_input(matrix(module), "x");
+  for (int i = 0; i < 20; ++i)
+    value = &append(graph, Op::kAdd, {value, &graph.add_input(matrix(module))});
+  graph.add_output(*value);
+  ASSERT_TRUE(*fuse_elementwise(graph, {}));
+  EXPECT_EQ(graph.node_count(), 3u);
+  for (const Node& node : graph.nodes()) EXPECT_LE(node.input_count(), 8u);
+}
+
+// A network of elementwise nodes, reductions and matrix products, joined at random.
+Module random_network(uint32_t seed, int nodes) {
+  std::mt19937 random(seed);
+  const auto pick = [&](size_t count) { return random() % count; };
+  Module module;
+  Graph& graph = module.add_graph("main");
+  std::vector<Value*> values = {&graph.add_input(matrix(module), "x"),
+                                &graph.add_input(matrix(module), "z")};
+  std::vector<std::byte> bytes(16 * 16 * sizeof(float));
+  for (size_t i = 0; i < bytes.size(); i += sizeof(float)) {
+    const float element = static_cast<float>(pick(100)) / 500;
+    std::memcpy(bytes.data() + i, &element, sizeof(float));
+  }
+  Value& weight = graph.add_constant(
+      module.make_constant(module.intern(Type::fixed_tensor(DType::kF32, {16, 16})), bytes));
+  constexpr Op kOne[] = {Op::kTanh, Op::kNeg, Op::kSigmoid, Op::kSoftmax, Op::kAbs, Op::kErf};
+  constexpr Op kTwo[] = {Op::kAdd, Op::kMul, Op::kMax, Op::kMatMul};
+  for (int i = 0; i < nodes; ++i) {
+    const auto any = [&] { return values[values.size() - 1 - pick(std::min<size_t>(6, i + 2))]; };
+    const bool two = pick(2) == 0;
+    const Op op = two ? kTwo[pick(std::size(kTwo))] : kOne[pick(std::size(kOne))];
+    Value* const first = any();
+    Value* const second = op == Op::kMatMul ? &weight : any();
+    values.push_back(&append(graph, op, two ? std::vector{first, second} : std::vector{first}));
+  }
+  for (int i = 0; i < 3; ++i) graph.add_output(*values[values.size() - 1 - pick(6)]);
+  return module;
+}
+
+class FuseElementwiseAtRandom : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(FuseElementwiseAtRandom, MeansTheSameAndCanBeLowered) {
+  Module before = random_network(GetParam(), 60), module = random_network(GetParam(), 60);
+  const auto changed = fuse_elementwise(module.root(), {});
+  ASSERT_TRUE(changed.ok() && *changed);
+  EXPECT_GT(count_fused(module.root()), 0u);
+  ASSERT_TRUE(module.root().restore_order().ok());
+  expect_lowerable(module.root());
+  std::vector<EvalValue> inputs;
+  for (int i = 0; i < 2; ++i) {
+    Tensor tensor = make_tensor(DType::kF32, {4, 16});
+    for (size_t k = 0; k < 64; ++k) tensor.as<float>()[k] = 0.03f * static_cast<float>(k) - 1;
+    inputs.push_back(EvalValue::of(std::move(tensor)));
+  }
+  const auto wanted = evaluate_graph(before.root(), inputs),
+             got = evaluate_graph(module.root(), inputs);
+  ASSERT_TRUE(wanted.ok() && got.ok());
+  for (size_t i = 0; i < wanted->size(); ++i) {
+    EXPECT_EQ(wanted->at(i).tensor->bytes, got->at(i).tensor->bytes) << "output " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, FuseElementwiseAtRandom, testing::Range(0u, 40u));
+
+}  // namespace
+}  // namespace sluice
