@@ -41,6 +41,7 @@ void NestEmitter::emit_instructions(size_t sweep) {
     values_[i].clear();
     for (int copy = 0; copy < copies; ++copy) {
       copy_in_hand_ = copy;
+      scalar_.set_active(present(copy));
       Value* made = emit_instruction(id, copy);
       values_[i].push_back(made);
     }
@@ -232,17 +233,17 @@ Value* NestEmitter::emit_load(InstructionId id, int copy) {
   const loop::Buffer& buffer = graph_.buffers[static_cast<size_t>(own.access.buffer)];
   const ExpressionId offset = flat_.load_offsets[static_cast<size_t>(id)];
   if (own.guards.empty())
-    return load_elements(buffer, own.access.buffer, offset, copy, piece_.mask);
+    return load_elements(buffer, own.access.buffer, offset, copy, present(copy));
   Value* condition = guard_condition(own.guards, copy);
   Value* otherwise = value(own.operands[0], copy);
   if (!condition->getType()->isVectorTy()) {
     return under(
         condition,
-        [&] { return load_elements(buffer, own.access.buffer, offset, copy, piece_.mask); },
+        [&] { return load_elements(buffer, own.access.buffer, offset, copy, present(copy)); },
         otherwise);
   }
   Value* loaded =
-      load_elements(buffer, own.access.buffer, offset, copy, both(piece_.mask, condition));
+      load_elements(buffer, own.access.buffer, offset, copy, both(present(copy), condition));
   return b_.ir().CreateSelect(condition, widened(loaded), widened(otherwise));
 }
 
@@ -259,7 +260,7 @@ Value* NestEmitter::load_elements(const loop::Buffer& buffer, loop::BufferId id,
       return from_memory(buffer.dtype,
                          b_.ir().CreateAlignedLoad(type, address(buffer, id, offset, copy), align));
     };
-    if (mask == nullptr || mask == piece_.mask) return load();
+    if (mask == nullptr || mask == present(copy)) return load();
     Value* any = b_.ir().CreateOrReduce(mask);
     return under(
         any, load,
@@ -340,10 +341,10 @@ void NestEmitter::emit_store(const loop::Store& store, ExpressionId offset, int 
   const auto put = [&](Value* mask) {
     store_elements(buffer, store.access.buffer, offset, copy, stored, mask);
   };
-  if (store.guards.empty()) return put(piece_.mask);
+  if (store.guards.empty()) return put(present(copy));
   Value* condition = guard_condition(store.guards, copy);
-  if (condition->getType()->isVectorTy()) return put(both(piece_.mask, condition));
-  b_.if_else(condition, [&] { put(piece_.mask); }, [] {});
+  if (condition->getType()->isVectorTy()) return put(both(present(copy), condition));
+  b_.if_else(condition, [&] { put(present(copy)); }, [] {});
 }
 
 void NestEmitter::store_elements(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,

@@ -22,8 +22,8 @@ class NestEmitter {
   void emit(llvm::Value* block, llvm::Value* blocks);
 
  private:
-  // The points that are computed at once: `copies` vectors of `lanes`, of which `mask` are there
-  // (null: all; only with one copy).
+  // The points that are computed at once: `copies` vectors of `lanes`; of the last copy the lanes
+  // of `mask` are there (null: all).
   struct Piece {
     int lanes = 1;
     int copies = 1;
@@ -56,6 +56,8 @@ class NestEmitter {
   void read_carried(size_t sweep, const IrValues& carried);
   IrValues combined(size_t sweep);
   void finish_accumulators(size_t sweep, const IrValues& carried);
+  llvm::Value* extreme(const loop::Accumulator& accumulator, llvm::Value* so_far,
+                       llvm::Value* fresh);
   llvm::Value* combine(const loop::Accumulator& accumulator, llvm::Value* a, llvm::Value* b);
   llvm::Value* neutral(const loop::Accumulator& accumulator);
   llvm::Value* is_better(const loop::Accumulator& accumulator, llvm::Value* key,
@@ -81,6 +83,9 @@ class NestEmitter {
   llvm::Value* expression_lanes(ExpressionId id, int copy);
   llvm::Value* expression_number(ExpressionId id, int copy);
   llvm::Value* both(llvm::Value* a, llvm::Value* b);  // of masks, null: all
+  llvm::Value* present(int copy) const {              // the lanes of a copy that are there
+    return copy == piece_.copies - 1 ? piece_.mask : nullptr;
+  }
   llvm::Value* value(loop::InstructionId id, int copy);
   llvm::Value* from_memory(DType dtype, llvm::Value* value);
   llvm::Value* to_memory(DType dtype, llvm::Value* value);

@@ -157,7 +157,8 @@ IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrV
     carried = b_.loop(from, to, step, carried, [&](Value* i, const IrValues& now) {
       index_.set_axis(symbol, i);
       piece_ = piece;
-      if (is_masked) piece_.mask = b_.mask(b_.sub(to, i), piece.lanes);
+      Value* last = b_.index(int64_t{piece.lanes} * (piece.copies - 1));
+      if (is_masked) piece_.mask = b_.mask(b_.sub(b_.sub(to, i), last), piece.lanes);
       return body(now);
     });
     return to;
@@ -170,10 +171,18 @@ IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrV
     run(begin, end, 1, {1, 1, nullptr, false}, false);
     return carried;
   }
-  if (plan_.unroll > 1)
-    begin = run(begin, whole(begin, at_once), at_once, {plan_.lanes, plan_.unroll, nullptr, false},
-                false);
-  if (!has_masks() || plan_.unroll == 1)
+  begin = run(begin, whole(begin, at_once), at_once, {plan_.lanes, plan_.unroll, nullptr, false},
+              false);
+  // A remainder of known length is one piece.
+  auto* rest = llvm::dyn_cast<llvm::ConstantInt>(b_.sub(end, begin));
+  if (has_masks() && rest != nullptr) {
+    const int64_t length = rest->getSExtValue();
+    const int copies = static_cast<int>((length + lanes - 1) / lanes);
+    if (length > 0)
+      run(begin, end, at_once, {plan_.lanes, copies, nullptr, false}, length % lanes != 0);
+    return carried;
+  }
+  if (!has_masks() && plan_.unroll > 1)
     begin = run(begin, whole(begin, lanes), lanes, {plan_.lanes, 1, nullptr, false}, false);
   if (has_masks()) {
     run(begin, end, lanes, {plan_.lanes, 1, nullptr, false}, true);
@@ -214,7 +223,6 @@ IrValues NestEmitter::emit_sweep_axes(size_t sweep, size_t number, const IrValue
 }
 
 IrValues NestEmitter::emit_iteration(size_t sweep, const IrValues& carried) {
-  scalar_.set_active(piece_.mask);
   read_carried(sweep, carried);
   emit_instructions(sweep);
   IrValues next = combined(sweep);

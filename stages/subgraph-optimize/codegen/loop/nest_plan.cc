@@ -300,6 +300,9 @@ std::vector<bool> differing_instructions(const loop::LoopGraph& graph, const Fla
         const auto i = static_cast<size_t>(id);
         const loop::Instruction& instruction = loops.instructions[i];
         bool own = differs(nest.load_offsets[i]) || differs(instruction.index);
+        // Lanes along an outer axis have rows of their own.
+        if (instruction.kind == InstructionKind::kLoad && !is_inner && !lane_symbols.empty())
+          own = own || graph.buffers[static_cast<size_t>(instruction.access.buffer)].is_local;
         for (const loop::Guard& guard : instruction.guards)
           own = own || differs(guard.value) || differs(guard.limit);
         for (const InstructionId operand : instruction.operands)
