@@ -54,7 +54,7 @@ TEST_P(EpilogueMath, FunctionsAreAccurate) {
       const double expected = reference_epilogue(epilogue, x[i], {});
       if (expected != 0) worst = std::max(worst, std::fabs(y[i] - expected) / std::fabs(expected));
     }
-    EXPECT_LT(worst, 2e-6) << "op " << static_cast<int>(op);
+    EXPECT_LT(worst, 1e-6) << "op " << static_cast<int>(op);
     EXPECT_GT(worst, 0) << "op " << static_cast<int>(op) << ": nothing was compared";
   }
 }

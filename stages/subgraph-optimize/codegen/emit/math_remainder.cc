@@ -22,10 +22,16 @@ Value* division_step(const MathBasics& m, Value* x, Value* y) {
   constexpr double kFar = 0x1p600;
   for (int i = 0; i < 2; ++i)
     y = m.select(m.greater(m.mul(m.abs(x), 1 / kFar), y), m.mul(y, kFar), y);
+  // The low bits of tiny divisors would be denormal.
+  constexpr double kScale = 0x1p100;
+  Value* is_tiny = m.less(y, 0x1p-900);
+  x = m.select(is_tiny, m.mul(x, kScale), x);
+  y = m.select(is_tiny, m.mul(y, kScale), y);
   Value* quotient = m.truncate(without_low_bits(m, m.div(x, y), 33));
   Value* high = without_low_bits(m, y, 27);
   Value* result = m.sub(x, m.mul(quotient, high));
-  return m.sub(result, m.mul(quotient, m.sub(y, high)));
+  result = m.sub(result, m.mul(quotient, m.sub(y, high)));
+  return m.select(is_tiny, m.mul(result, 1 / kScale), result);
 }
 
 }  // namespace
