@@ -91,7 +91,7 @@ TEST_P(MathConvertTest, AllHalvesBecomeFloats) {
     const auto from_half = convert<float>(halves, bits, flushes);
     const auto from_bfloat = convert<float>(bfloats, bits, flushes);
     for (const uint16_t i : bits) {
-      const float half = eval::half_to_float(i), bfloat = eval::bf16_to_float(i);
+      const float half = half_to_float(i), bfloat = bf16_to_float(i);
       EXPECT_TRUE(std::isnan(half)
                       ? std::isnan(from_half[i])
                       : std::bit_cast<uint32_t>(half) == std::bit_cast<uint32_t>(from_half[i]))
@@ -106,7 +106,7 @@ TEST_P(MathConvertTest, FloatsAreRoundedToSixteenBits) {
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 16384 - 5)
     numbers.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
   for (uint32_t half = 0; half < 0x10000; ++half) {  // halves, and ties between them
-    const auto bits = std::bit_cast<uint32_t>(eval::half_to_float(static_cast<uint16_t>(half)));
+    const auto bits = std::bit_cast<uint32_t>(half_to_float(static_cast<uint16_t>(half)));
     for (const uint32_t offset : {0u, 0xfffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u})
       numbers.push_back(std::bit_cast<float>(bits + offset));
   }
@@ -124,9 +124,9 @@ TEST_P(MathConvertTest, FloatsAreRoundedToSixteenBits) {
       if (std::isnan(numbers[i])) {
         EXPECT_GT(half[i] & 0x7fff, 0x7c00);
       } else {
-        EXPECT_EQ(half[i], eval::float_to_half(numbers[i])) << numbers[i];
+        EXPECT_EQ(half[i], float_to_half(numbers[i])) << numbers[i];
       }
-      EXPECT_EQ(bfloat[i], eval::float_to_bf16(numbers[i])) << numbers[i];
+      EXPECT_EQ(bfloat[i], float_to_bf16(numbers[i])) << numbers[i];
     }
   }
 }

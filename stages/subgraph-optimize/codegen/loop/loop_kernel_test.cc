@@ -128,6 +128,23 @@ TEST_P(LoopKernelTest, Reductions) {
   }
 }
 
+TEST_P(LoopKernelTest, StridedAndRepeated) {
+  for (const std::string type : {"f32", "u8", "f64", "f16"}) {
+    EXPECT_EQ(difference({one_node("%x: " + type + "[3, 5, 37, 75]",
+                                   "%y = MaxPool(%x) {kernel_shape = [3, 3], strides = [2, 2], "
+                                   "pads = [1, 1, 1, 1]}")}),
+              "")
+        << type;
+    EXPECT_EQ(difference({"graph @main(%x: " + type +
+                          "[1, 3, 37, 75]) -> (%y) {\n%s = constant f32[4] [1, 1, 2, 2]\n"
+                          "%y = Resize(%x, _, %s) {mode = \"nearest\", "
+                          "coordinate_transformation_mode = \"asymmetric\", "
+                          "nearest_mode = \"floor\"}\n}\n"}),
+              "")
+        << type;
+  }
+}
+
 TEST_P(LoopKernelTest, SoftmaxOfDoubles) {
   for (const std::string axis : {"0", "1", "2"}) {
     EXPECT_EQ(difference({one_node("%x: f64[M, 3, N]", "%y = Softmax(%x) {axis = " + axis + "}"),

@@ -3,6 +3,10 @@
 // Include it only in files that emit IR: it brings LLVM's headers.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <utility>
+
 #include "stages/subgraph-optimize/codegen/emit/scalar.h"
 #include "stages/subgraph-optimize/codegen/loop/index_emitter.h"
 #include "stages/subgraph-optimize/codegen/loop/nest_plan.h"
@@ -44,6 +48,9 @@ class NestEmitter {
   // Runs `body` for pieces that cover [begin, end) of an axis, with `carried` values through all.
   IrValues emit_pieces(SymbolId symbol, llvm::Value* begin, llvm::Value* end, IrValues carried,
                        const std::function<IrValues(const IrValues& carried)>& body);
+  void emit_guarded_point();
+  llvm::Value* all_guards_hold();
+  std::optional<std::pair<llvm::Value*, llvm::Value*>> extremes(ExpressionId id);
   void emit_point();  // all sweeps
   void emit_sweep(size_t sweep);
   IrValues emit_sweep_axes(size_t sweep, size_t axis, const IrValues& carried);
@@ -79,6 +86,11 @@ class NestEmitter {
   void store_elements(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset, int copy,
                       llvm::Value* value, llvm::Value* mask);
   bool load_tile(loop::InstructionId id);
+  llvm::Value* load_pattern(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
+                            int copy, llvm::Value* mask);
+  llvm::Value* load_strided(llvm::Type* type, llvm::Value* from, int64_t stride, llvm::Align align);
+  llvm::Value* load_repeated(llvm::Type* type, llvm::Value* from, int64_t times, llvm::Align align);
+  int64_t repeated_times(ExpressionId offset);
   llvm::Value* guard_condition(const std::vector<loop::Guard>& guards, int copy);
   llvm::Value* expression_lanes(ExpressionId id, int copy);
   llvm::Value* expression_number(ExpressionId id, int copy);
@@ -120,10 +132,12 @@ class NestEmitter {
   SymbolId lane_symbol_ = -1;
   SymbolId copy_symbol_ = -1;  // along which copies lie: the lane symbol, or the tile axis
   int copy_in_hand_ = 0;
-  std::vector<bool> by_lane_, by_tile_;  // by instruction: differs between lanes, tile copies
-  std::vector<IrValues> values_;         // by instruction: one, or one a copy
-  std::vector<Carried> accumulators_;    // present, or final, values
-  std::vector<bool> is_final_;           // by accumulator
+  bool ignores_guards_ = false;               // they hold for the piece at hand
+  std::vector<bool> by_lane_, by_tile_;       // by instruction: differs between lanes, tile copies
+  std::vector<IrValues> values_;              // by instruction: one, or one a copy
+  std::map<ExpressionId, int64_t> repeated_;  // looked up only
+  std::vector<Carried> accumulators_;         // present, or final, values
+  std::vector<bool> is_final_;                // by accumulator
 };
 
 }  // namespace sluice
