@@ -54,11 +54,11 @@ Value* NestEmitter::neutral(const Accumulator& accumulator) {
   if (real) return llvm::ConstantFP::getInfinity(type, is_max);
   const unsigned bits = type->getIntegerBitWidth();
   const bool is_signed = dtype_is_signed(accumulator.dtype);
-  const llvm::APInt least =
+  const llvm::APInt lowest =
       is_signed ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getMinValue(bits);
   const llvm::APInt largest =
       is_signed ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits);
-  return llvm::ConstantInt::get(type, is_max ? least : largest);
+  return llvm::ConstantInt::get(type, is_max ? lowest : largest);
 }
 
 // A constant is of the sweep itself, which has not been emitted yet.

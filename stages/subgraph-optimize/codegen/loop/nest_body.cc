@@ -196,7 +196,7 @@ Value* NestEmitter::address(const loop::Buffer& buffer, loop::BufferId id, Expre
   }
   if (copy > 0 && differs_by_copy(offset)) {
     const auto linear = loop::split_linear(graph_.expressions, offset, copy_symbol_);
-    if (linear && !differs_by_copy(linear->rest)) {
+    if (linear && !differs_by_copy(linear->remainder)) {
       Value* first = b_.ir().CreateGEP(type, base, index_.number(offset));
       Value* stride = index_.number(linear->stride);
       return b_.ir().CreateGEP(type, first,
@@ -270,7 +270,7 @@ Value* NestEmitter::load_elements(const loop::Buffer& buffer, loop::BufferId id,
   auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(piece_.lanes));
   const auto linear = loop::split_linear(graph_.expressions, offset, lane_symbol_);
   const bool is_local = buffer.is_local && plan_.vector == NestPlan::Vector::kOuter;
-  const bool is_row = is_local || (linear && !differs(linear->rest) &&
+  const bool is_row = is_local || (linear && !differs(linear->remainder) &&
                                    graph_.expressions.as_constant(linear->stride) == 1);
   if (is_row) {
     Value* from = address(buffer, id, offset, copy);
@@ -307,7 +307,7 @@ Value* NestEmitter::load_pattern(const loop::Buffer& buffer, loop::BufferId id, 
                       : load_repeated(type, address(buffer, id, offset, copy), times, align);
   }
   const auto stride = graph_.expressions.as_constant(linear->stride);
-  if (differs(linear->rest) || !stride || *stride < 2 || *stride > 4) return nullptr;
+  if (differs(linear->remainder) || !stride || *stride < 2 || *stride > 4) return nullptr;
   return load_strided(type, address(buffer, id, offset, copy), *stride, align);
 }
 
@@ -360,7 +360,7 @@ int64_t NestEmitter::repeated_times(ExpressionId offset) {
     const ExpressionId split = table.substitute(offset, replacement);
     const auto linear = loop::split_linear(table, split, quotient);
     if (linear && table.as_constant(linear->stride) == 1 &&
-        !loop::mentions(table, linear->rest, remainder))
+        !loop::mentions(table, linear->remainder, remainder))
       return repeated_[offset] = times;
   }
   return 1;
@@ -437,8 +437,8 @@ void NestEmitter::store_elements(const loop::Buffer& buffer, loop::BufferId id, 
   }
   Value* lanes = to_memory(buffer.dtype, widened(stored));
   const auto linear = loop::split_linear(graph_.expressions, offset, lane_symbol_);
-  if (is_local ||
-      (linear && !differs(linear->rest) && graph_.expressions.as_constant(linear->stride) == 1)) {
+  if (is_local || (linear && !differs(linear->remainder) &&
+                   graph_.expressions.as_constant(linear->stride) == 1)) {
     Value* to = address(buffer, id, offset, copy);
     if (mask == nullptr) {
       b_.ir().CreateAlignedStore(lanes, to, align);

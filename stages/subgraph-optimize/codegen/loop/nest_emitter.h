@@ -42,7 +42,7 @@ class NestEmitter {
   void choose_loops();
   llvm::Value* emit_units(llvm::Value*& chunk, llvm::Value*& chunks);
   void emit_unit(llvm::Value* unit, llvm::Value* chunk, llvm::Value* chunks);
-  void emit_rest(size_t axis, llvm::Value* begin, llvm::Value* end);
+  void emit_inner_axes(size_t axis, llvm::Value* begin, llvm::Value* end);
   void emit_lane_axis(llvm::Value* begin, llvm::Value* end);
   void emit_tiles(llvm::Value* begin, llvm::Value* end);
   // Runs `body` for pieces that cover [begin, end) of an axis, with `carried` values through all.
@@ -124,7 +124,7 @@ class NestEmitter {
   ScalarEmitter scalar_;
   IndexEmitter index_;
   std::vector<loop::AxisId> block_axes_;  // whose points are split over the blocks
-  std::vector<loop::AxisId> rest_axes_;   // loops inside
+  std::vector<loop::AxisId> inner_axes_;  // loops inside
   loop::AxisId split_axis_ = -1;          // split into chunks when block_axes_ have few points
 
   // Of the code that is being emitted.

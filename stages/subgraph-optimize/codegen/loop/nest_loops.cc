@@ -19,11 +19,11 @@ namespace {
 // Enough parts for any number of threads, and for some to take longer than others.
 constexpr int64_t kUnits = 64;
 // Nests of more instructions are not written twice, with and without guards.
-constexpr size_t kMostVersioned = 48;
+constexpr size_t kMaxVersioned = 48;
 // The last loop of a sweep is written out when it has at most this many iterations of at most so
 // many instructions.
-constexpr int64_t kMostWrittenOut = 8;
-constexpr size_t kMostInstructionsWrittenOut = 16;
+constexpr int64_t kMaxWrittenOut = 8;
+constexpr size_t kMaxInstructionsWrittenOut = 16;
 
 }  // namespace
 
@@ -59,7 +59,7 @@ void NestEmitter::choose_loops() {
   int64_t points = 1;
   for (const loop::AxisId id : flat_.outer) {
     if (id == plan_.axis || id == plan_.tile_axis) continue;
-    (points < kUnits ? block_axes_ : rest_axes_).push_back(id);
+    (points < kUnits ? block_axes_ : inner_axes_).push_back(id);
     points *= std::max<int64_t>(nominal_number(graph_, axis(id).extent), 1);
   }
   split_axis_ = plan_.tile_axis >= 0 ? plan_.tile_axis : plan_.axis;
@@ -100,15 +100,15 @@ void NestEmitter::emit_unit(Value* unit, Value* chunk, Value* chunks) {
     index_.set_axis(axis(block_axes_[i]).symbol, i == 0 ? unit : b_.mod(unit, size));
     if (i > 0) unit = b_.div(unit, size);
   }
-  emit_rest(0, begin, end);
+  emit_inner_axes(0, begin, end);
 }
 
-void NestEmitter::emit_rest(size_t number, Value* begin, Value* end) {
-  if (number < rest_axes_.size()) {
-    const loop::AxisId id = rest_axes_[number];
+void NestEmitter::emit_inner_axes(size_t number, Value* begin, Value* end) {
+  if (number < inner_axes_.size()) {
+    const loop::AxisId id = inner_axes_[number];
     b_.loop(b_.index(0), extent(id), 1, [&](Value* i) {
       index_.set_axis(axis(id).symbol, i);
-      emit_rest(number + 1, begin, end);
+      emit_inner_axes(number + 1, begin, end);
     });
   } else if (plan_.tile_axis >= 0) {
     emit_tiles(begin, end);
@@ -152,7 +152,7 @@ Value* NestEmitter::all_guards_hold() {
     for (const loop::Store& store : sweep.stores)
       guards.insert(guards.end(), store.guards.begin(), store.guards.end());
   }
-  if (guards.empty() || flat_.nest.instructions.size() > kMostVersioned) return nullptr;
+  if (guards.empty() || flat_.nest.instructions.size() > kMaxVersioned) return nullptr;
   std::sort(guards.begin(), guards.end());
   guards.erase(std::unique(guards.begin(), guards.end()), guards.end());
   Value* condition = b_.ir().getInt1(true);
@@ -176,7 +176,7 @@ std::optional<std::pair<Value*, Value*>> NestEmitter::extremes(ExpressionId id) 
         linear ? graph_.expressions.as_constant(linear->stride) : std::optional<int64_t>();
     if (!stride) return false;
     (*stride > 0 ? high : low) = b_.add(*stride > 0 ? high : low, b_.mul(span, *stride));
-    id = linear->rest;
+    id = linear->remainder;
     return true;
   };
   // The lane axis counts on from its present value.
@@ -251,9 +251,9 @@ IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrV
   begin = run(begin, whole(begin, at_once), at_once, {plan_.lanes, plan_.unroll, nullptr, false},
               false);
   // A remainder of known length is one piece.
-  auto* rest = llvm::dyn_cast<llvm::ConstantInt>(b_.sub(end, begin));
-  if (has_masks() && rest != nullptr) {
-    const int64_t length = rest->getSExtValue();
+  auto* known = llvm::dyn_cast<llvm::ConstantInt>(b_.sub(end, begin));
+  if (has_masks() && known != nullptr) {
+    const int64_t length = known->getSExtValue();
     const int copies = static_cast<int>((length + lanes - 1) / lanes);
     if (length > 0)
       run(begin, end, at_once, {plan_.lanes, copies, nullptr, false}, length % lanes != 0);
@@ -294,8 +294,8 @@ IrValues NestEmitter::emit_sweep_axes(size_t sweep, size_t number, const IrValue
     return after;
   }
   const auto known = graph_.expressions.as_constant(axis(id).extent);
-  if (known && *known <= kMostWrittenOut && number + 1 == axes.size() &&
-      flat_.nest.sweeps[sweep].instructions.size() <= kMostInstructionsWrittenOut) {
+  if (known && *known <= kMaxWrittenOut && number + 1 == axes.size() &&
+      flat_.nest.sweeps[sweep].instructions.size() <= kMaxInstructionsWrittenOut) {
     IrValues now = carried;
     for (int64_t i = 0; i < *known; ++i) {
       index_.set_axis(axis(id).symbol, b_.index(i));
