@@ -129,9 +129,11 @@ TEST(MovementLoweringTest, FaultsUnderGuards) {
                 ") -> (%r) {\n%r: f32[M + 2, 3] = Fused(%x, %i) {body = @body}\n}\n"
                 "graph @body(" +
                 places +
-                ") -> (%r) fused {\n%p = constant i64[4] [1, 0, 1, 0]\n%d = Gather(%x, %i)\n"
+                ") -> (%r) fused {\n%p = constant i64[4] [1, 0, 1, 0]\n%k = constant i64[] [9]\n%j "
+                "= Sub(%i, %k)\n"
+                "%d = Gather(%x, %j)\n"
                 "%r = Pad(%d, %p)\n}\n";
-  test.ranges = {{"i", {-4, 3}}};
+  test.ranges = {{"i", {5, 12}}};
   for (const Sizes& sizes : {Sizes{{"N", 4}, {"M", 5}}, Sizes{{"N", 0}, {"M", 0}}}) {
     test.sizes = sizes;
     EXPECT_EQ(lowering_difference(test), "") << sizes.at("N");
