@@ -147,9 +147,9 @@ Result<Stored> stored(const LoopGraph& graph, const Buffer& buffer, const Sizes&
   Sizes dims, capacity;
   for (size_t i = 0; i < buffer.dims.size(); ++i) {
     SLUICE_ASSIGN(const int64_t dim, graph.expressions.evaluate(buffer.dims[i], symbols));
-    SLUICE_ASSIGN(const int64_t capacity, graph.expressions.evaluate(buffer.capacity[i], symbols));
+    SLUICE_ASSIGN(const int64_t extent, graph.expressions.evaluate(buffer.capacity[i], symbols));
     dims.push_back(dim);
-    capacity.push_back(capacity);
+    capacity.push_back(extent);
   }
   int64_t elements = 1;
   for (const StoredAxis& axis : buffer.storage) elements *= stored_extent(axis, capacity);

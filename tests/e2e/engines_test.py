@@ -32,7 +32,7 @@ OTHERS = {"Flatten": "Softmax", "Gather": "MatMul", "Hardmax": "Softmax", "If": 
 # element of the kernel's first operand.
 MARK = bytes.fromhex("488b07 488b00 c7004d5ac07f c3")
 ENGINES = {"kernel": "aicore", "evaluator": "host_cpu"}
-VECTOR = ("sign", "largest")  # nodes whose kernel is of loops, not of a contraction
+VECTOR = ("sign", "largest", "pick")  # nodes whose kernel is of loops, not of a contraction
 IDLE = ("rts", "none")
 FIXED, OPEN = (8, 9, 10, 11, 12), (8, 13, 14, 15, 16)
 LAYOUTS = ("c:nhwc", "e")  # nodes that change the layout of a value, called after it

@@ -218,10 +218,14 @@ Value* NestEmitter::under(Value* condition, const std::function<Value*()>& value
         yes = b_.ir().GetInsertBlock();
       },
       [&] { no = b_.ir().GetInsertBlock(); });
-  if (made->getType()->isVectorTy() && !otherwise->getType()->isVectorTy()) {
+  const auto widened_in = [&](llvm::BasicBlock* block, Value* number) {
     llvm::IRBuilderBase::InsertPointGuard guard(b_.ir());
-    b_.ir().SetInsertPoint(no->getTerminator());
-    otherwise = widened(otherwise);
+    b_.ir().SetInsertPoint(block->getTerminator());
+    return widened(number);
+  };
+  if (made->getType() != otherwise->getType()) {
+    made = widened_in(yes, made);
+    otherwise = widened_in(no, otherwise);
   }
   llvm::PHINode* phi = b_.ir().CreatePHI(made->getType(), 2);
   phi->addIncoming(made, yes);
