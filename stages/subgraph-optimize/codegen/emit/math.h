@@ -13,7 +13,8 @@
 // sqrt, reciprocal, floor, ceil, round, abs, remainder, maximum and minimum are exact or rounded
 // once. NaN, infinities, signed zeros and domain errors are those of C (ISO/IEC 9899:2018, annex
 // F). Code may run with denormals flushed (runtime/device/flush_denormals.h): an argument below the
-// smallest normal number then counts as zero, and such a result may become zero.
+// smallest normal number then counts as zero, and such a result may become zero, as the remainder
+// within a floor_modulus of f64 may.
 //
 // sin, cos, tan, remainder and floor_modulus add basic blocks, taken for rare arguments: the insert
 // point, which must be the end of a block, is in another block afterwards.
