@@ -33,7 +33,7 @@ Result<void> check_closed(const std::vector<std::byte>& object, const std::strin
 
 // Entry names depend on this besides the specification: it changes whenever the same specification
 // produces other code.
-constexpr char kGeneratorVersion[] = "1";
+constexpr char kGeneratorVersion[] = "2";
 
 // Returns "k_" and 16 hex digits.
 std::string kernel_entry(const std::string& canonical_text, const DeviceProfile& profile);
