@@ -20,7 +20,7 @@ Symbol axis_symbol(const ExpressionTable& expressions, ExpressionId extent) {
   const int64_t high = expressions.bounds(extent).high;
   Symbol symbol;
   symbol.low = 0;
-  symbol.high = high == INT64_MAX ? INT64_MAX : std::max<int64_t>(high - 1, 0);
+  symbol.high = high == INT64_MAX ? INT64_MAX : std::max<int64_t>(high, 1) - 1;
   return symbol;
 }
 

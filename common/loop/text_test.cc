@@ -120,6 +120,14 @@ nest for i0 < 8 {
   EXPECT_EQ(printed(text), text);
 }
 
+TEST(LoopTextTest, ExtentsMayBeNegative) {
+  const std::string text = R"(loops 1
+nest for i0 < -9223372036854775808 {
+}
+)";
+  EXPECT_EQ(printed(text), text);
+}
+
 TEST(LoopTextTest, Errors) {
   EXPECT_EQ(parse_loops("loops 2", "t").error().message,
             "t:1:7: the version of the text is 2, it must be in [1, 1]");

@@ -8,6 +8,7 @@ import argparse
 import glob
 import importlib
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -22,7 +23,8 @@ STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize"]
 # Kind of seed -> folders of fuzz targets that take it (scripts/check --fuzz).
 TARGETS = {"onnx": ["onnx"], "typed": ["graph-file", "run-graph"], "partitioned": ["graph-file"],
            "lowered": ["graph-file", "run-graph"], "om": ["compiled-model", "bind-part"], "text":
-           ["graph-text"], "rules": ["rules"], "profile": ["profile"], "control": ["control"]}
+           ["graph-text"], "loops": ["loop-text"], "rules": ["rules"], "profile": ["profile"],
+           "control": ["control"]}
 
 RULES = """[
   {"scope": "encoder/*", "op": "Neg", "set": {"stage_level": 0, "no_fold": true}},
@@ -218,6 +220,15 @@ def graph_texts():
             yield os.path.basename(os.path.dirname(path)) + "-" + os.path.basename(path)[:-4], text
 
 
+def loop_texts():
+    """The texts of loops in unit tests."""
+    for path in sorted(glob.glob(os.path.join(ROOT, "common", "loop", "*_test.cc"))):
+        with open(path, encoding="utf-8") as file:
+            texts = re.findall(r'R"\((loops 1\n.*?)\)"', file.read(), re.DOTALL)
+        for number, text in enumerate(texts):
+            yield f"{os.path.basename(path)[:-3]}-{number}", text
+
+
 def write(folder, kind, name, content):
     os.makedirs(os.path.join(folder, kind), exist_ok=True)
     path = os.path.join(folder, kind, name)
@@ -274,6 +285,8 @@ def make_seeds(programs, folder):
             move(made, folder, level, name + ".sg")
     for path in sorted(glob.glob(os.path.join(ROOT, "common", "target", "profiles", "*.json"))):
         move(path, folder, "profile", os.path.basename(path))
+    for name, text in loop_texts():
+        write(folder, "loops", name + ".txt", text.encode())
     write(folder, "rules", "rules.json", RULES.encode())
     for name, content in control_frames().items():
         write(folder, "control", name, content)
