@@ -47,10 +47,9 @@ class Device {
   // Puts a launch in flight; its operands must live until end(). Returns its slot, or -1 when 64
   // launches are already in flight or the device has one thread; the caller then runs it.
   int begin(const Launch& launch) { return pool_->begin(launch, threads_); }
-  // Runs blocks of the launch on the calling thread until none is left to take.
-  void help(int slot, Scratch& scratch) { pool_->help(slot, scratch); }
-  // Returns whether every block has run. Once true, the launch is over; a later call may return
-  // false for a moment, while a thread looks in vain for blocks.
+  // Runs blocks of the launch on the calling thread until none is left to take. Returns how many.
+  uint32_t help(int slot, Scratch& scratch) { return pool_->help(slot, scratch); }
+  // Returns whether every block has run: the launch is then over.
   bool finished(int slot) const { return pool_->finished(slot); }
   void wait_any(std::span<const int> slots) {
     pool_->wait_any(slots);

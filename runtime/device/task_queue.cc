@@ -20,7 +20,7 @@ void note_begin(const WalkObserver& observer, uint32_t task) {
 
 }  // namespace
 
-Walk::Walk(const TaskQueue& queue) : queue_(queue) {
+Walk::Walk(const TaskQueue& queue) : queue_(queue), sharing_(queue.tasks.size()) {
   for (auto* streams : {&ready_, &streams_in_flight_})
     streams->reserve(queue.streams.size());  // nothing is allocated during a walk
   slots_in_flight_.reserve(queue.streams.size());
@@ -127,6 +127,33 @@ void Walk::run_ready_here(const WalkObserver& observer) {
   }
 }
 
+// Runs a launch of several blocks, alone or shared, and notes how long it took.
+void Walk::run_measured(Device& device, const Launch& launch) {
+  if (sharing_.is_known_tiny(launch.task)) return run_inline(launch, scratch_);
+  const int64_t begin = now_ns();
+  const auto since_begin = [begin] { return static_cast<double>(now_ns() - begin); };
+  const int slot = sharing_.is_worth(launch.task) ? device.begin(launch) : -1;
+  if (slot < 0) {
+    run_inline(launch, scratch_);
+    return sharing_.note_alone(launch.task, since_begin());
+  }
+  const uint32_t own = device.help(slot, scratch_);
+  const double own_ns = since_begin();
+  device.wait_any({&slot, 1});
+  device.end(slot);
+  sharing_.note_shared(launch.task, own == launch.blocks ? own_ns : since_begin(),
+                       own == 0 ? 0 : own_ns * launch.blocks / own);
+}
+
+// Runs the launch at a stream's head while nothing else could be run.
+void Walk::run_only(Device& device, uint32_t stream, const WalkObserver& observer) {
+  const Launch launch = launch_at(stream);
+  if (launch.blocks == 1) return run_here(stream, observer);
+  note_begin(observer, launch.task);
+  run_measured(device, launch);
+  retire(stream, observer);
+}
+
 // Runs blocks of launches in flight until one launch has finished.
 void Walk::help_one(Device& device) {
   for (const int slot : slots_in_flight_) {
@@ -144,11 +171,12 @@ Result<void> Walk::run(Device& device, void* const* operands, const WalkObserver
   while (true) {
     collect_ready();
     if (ready_.empty() && slots_in_flight_.empty()) break;
-    // The only thread of the device, or a single launch of one block: no other thread could help.
-    const bool one_block = ready_.size() == 1 && slots_in_flight_.empty() &&
-                           queue_.tasks[head_task(ready_[0])].blocks == 1;
-    if (one_block || device.threads() == 1) {
+    if (device.threads() == 1) {
       run_ready_here(observer);
+      continue;
+    }
+    if (ready_.size() == 1 && slots_in_flight_.empty()) {
+      run_only(device, ready_[0], observer);
       continue;
     }
     begin_ready(device, observer);

@@ -10,6 +10,7 @@
 
 #include "common/base/result.h"
 #include "runtime/device/device.h"
+#include "runtime/device/launch_sharing.h"
 
 namespace sluice {
 
@@ -68,6 +69,8 @@ class Walk {
   void retire(uint32_t stream, const WalkObserver& observer);
   void begin_ready(Device& device, const WalkObserver& observer);
   void run_ready_here(const WalkObserver& observer);
+  void run_only(Device& device, uint32_t stream, const WalkObserver& observer);
+  void run_measured(Device& device, const Launch& launch);
   void help_one(Device& device);
   void run_here(uint32_t stream, const WalkObserver& observer);
   void retire_finished(Device& device, const WalkObserver& observer);
@@ -83,6 +86,7 @@ class Walk {
   std::vector<int> slots_in_flight_;  // parallel
   Failure failure_;
   Scratch scratch_;
+  LaunchSharing sharing_;
 };
 
 }  // namespace sluice

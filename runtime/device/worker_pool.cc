@@ -78,11 +78,8 @@ void run_inline(const Launch& launch, Scratch& scratch) {
 }
 
 WorkerPool::~WorkerPool() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  work_came_.notify_all();
+  stopping_ = true;
+  for (int index = 0; has_threads(index + 2); ++index) wake(index);
 }
 
 void WorkerPool::set_width(int threads) {
@@ -118,19 +115,25 @@ int WorkerPool::begin(const Launch& launch, int limit) {
     slot = std::countr_one(taken);
   } while (!taken_.compare_exchange_weak(taken, taken | uint64_t{1} << slot,
                                          std::memory_order_acquire, std::memory_order_relaxed));
-  slots_[slot].launch = launch;
-  slots_[slot].limit.store(limit, std::memory_order_relaxed);
-  slots_[slot].next.store(0, std::memory_order_relaxed);
+  Slot& s = slots_[slot];
+  s.launch = launch;
+  s.walkers_blocks = 0;
+  s.done.store(0, std::memory_order_relaxed);
+  s.offer.store(Offer{launch.blocks, limit}.word(), std::memory_order_release);
   open_.fetch_or(uint64_t{1} << slot);
-  if (sleepers_.load() > 0) wake_workers(launch, limit);
+  if (sleepers_.load() > 0) wake_workers(launch.blocks, limit);
   return slot;
 }
 
-void WorkerPool::help(int slot, Scratch& scratch) { run_blocks(slot, scratch, kWalker); }
+uint32_t WorkerPool::help(int slot, Scratch& scratch) {
+  const uint32_t ran = run_blocks(slot, scratch, kWalker);
+  slots_[slot].walkers_blocks += ran;
+  return ran;
+}
 
 bool WorkerPool::finished(int slot) const {
   const Slot& s = slots_[slot];
-  return s.next.load() >= s.launch.blocks && s.users.load() == 0;
+  return s.done.load() + s.walkers_blocks == s.launch.blocks;
 }
 
 void WorkerPool::wait_any(std::span<const int> slots) {
@@ -151,16 +154,37 @@ void WorkerPool::end(int slot) {
   taken_.fetch_and(~(uint64_t{1} << slot), std::memory_order_release);
 }
 
-void WorkerPool::run_blocks(int slot, Scratch& scratch, int index) {
+// Takes blocks of the slot's launch: few enough that other threads are not left without work while
+// these run, and many while many are left, because taking costs more than a small block.
+std::optional<WorkerPool::Blocks> WorkerPool::take(int slot, int index) {
   Slot& s = slots_[slot];
-  ThreadBlocks mine(s.launch, scratch);
-  while (may_work(index)) {
-    const uint32_t block = s.next.fetch_add(1);
-    if (block >= s.launch.blocks) break;
-    if (block + 1 == s.launch.blocks) open_.fetch_and(~(uint64_t{1} << slot));
-    mine.run(block);
+  uint64_t word = s.offer.load(std::memory_order_relaxed);
+  while (true) {
+    const Offer offer = Offer::of(word);
+    if (!offer.is_for(index)) return std::nullopt;
+    const uint32_t count = std::max(offer.blocks / (4 * static_cast<uint32_t>(offer.limit)), 1u);
+    if (!s.offer.compare_exchange_weak(word, word - count, std::memory_order_acquire,
+                                       std::memory_order_relaxed))
+      continue;
+    if (count == offer.blocks) open_.fetch_and(~(uint64_t{1} << slot));
+    const uint32_t begin = s.launch.blocks - offer.blocks;
+    return Blocks{begin, begin + count};
+  }
+}
+
+// Returns the number of blocks that were run.
+uint32_t WorkerPool::run_blocks(int slot, Scratch& scratch, int index) {
+  std::optional<Blocks> taken = take(slot, index);
+  if (!taken) return 0;
+  uint32_t ran = 0;
+  ThreadBlocks mine(slots_[slot].launch, scratch);
+  while (taken) {
+    for (uint32_t block = taken->begin; block < taken->end; ++block) mine.run(block);
+    ran += taken->end - taken->begin;
+    taken = may_work(index) ? take(slot, index) : std::nullopt;
   }
   mine.end();
+  return ran;
 }
 
 void WorkerPool::work(int index, Worker& me) {
@@ -170,7 +194,7 @@ void WorkerPool::work(int index, Worker& me) {
     if (work_once(index, me, scratch)) {
       spin.reset();
     } else if (spin.reached()) {
-      sleep(index);
+      sleep(index, me);
       spin.reset();
     }
   }
@@ -181,7 +205,8 @@ uint64_t WorkerPool::open_to(int index) const {
   uint64_t joinable = open;
   for (uint64_t remainder = open; remainder != 0; remainder &= remainder - 1) {
     const int slot = std::countr_zero(remainder);
-    if (!may_join(slot, index)) joinable &= ~(uint64_t{1} << slot);
+    if (!Offer::of(slots_[slot].offer.load(std::memory_order_relaxed)).is_for(index))
+      joinable &= ~(uint64_t{1} << slot);
   }
   return joinable;
 }
@@ -195,10 +220,8 @@ bool WorkerPool::work_once(int index, Worker& me, Scratch& scratch) {
   // Threads begin at different slots, so that launches in flight together get one thread each
   // before one of them gets two.
   const int slot = (std::countr_zero(std::rotr(open, index)) + index) % kSlots;
-  Slot& s = slots_[slot];
-  s.users.fetch_add(1);
-  if ((open_.load() >> slot & 1) != 0 && may_join(slot, index)) run_blocks(slot, scratch, index);
-  leave_slot(slot);
+  const uint32_t ran = may_work(index) ? run_blocks(slot, scratch, index) : 0;
+  if (ran > 0) finish_blocks(slot, ran);
   me.is_busy.store(false);
   if (!may_work(index)) {
     {
@@ -206,11 +229,12 @@ bool WorkerPool::work_once(int index, Worker& me, Scratch& scratch) {
     }
     slot_released_.notify_all();
   }
-  return true;
+  return ran > 0;
 }
 
-void WorkerPool::leave_slot(int slot) {
-  slots_[slot].users.fetch_sub(1);
+// Tells the walker. From the first line on, the launch may be over and the slot another's.
+void WorkerPool::finish_blocks(int slot, uint32_t blocks) {
+  slots_[slot].done.fetch_add(blocks);
   if (joiners_.load() == 0) return;
   {
     const std::lock_guard lock(mutex_);
@@ -218,22 +242,39 @@ void WorkerPool::leave_slot(int slot) {
   launch_ended_.notify_all();
 }
 
-void WorkerPool::sleep(int index) {
+// The thread counts itself among the sleepers before it looks for work a last time, and a walker
+// offers work before it looks for sleepers: so one of them sees the other.
+void WorkerPool::sleep(int index, Worker& me) {
   std::unique_lock lock(mutex_);
   sleepers_.fetch_add(1);
-  work_came_.wait(lock,
-                  [this, index] { return stopping_ || (may_work(index) && open_to(index) != 0); });
-  sleepers_.fetch_sub(1);
+  if (stopping_ || (may_work(index) && open_to(index) != 0)) {
+    sleepers_.fetch_sub(1);
+    return;
+  }
+  me.is_asleep = true;
+  me.woken.wait(lock, [&me] { return !me.is_asleep; });
 }
 
-void WorkerPool::wake_workers(const Launch& launch, int limit) {
+// Wakes at most `count` of the threads that may join a launch of this limit.
+void WorkerPool::wake_workers(uint32_t count, int limit) {
+  for (int index = 0; count > 0 && index + 1 < limit && may_work(index); ++index) {
+    if (wake(index)) --count;
+  }
+}
+
+// Returns whether the thread was asleep. It counts as awake from now on, long before it runs, so
+// that the next launch does not wake it again.
+bool WorkerPool::wake(int index) {
+  Worker* worker = nullptr;
   {
     const std::lock_guard lock(mutex_);
+    if (static_cast<size_t>(index) >= workers_.size()) return false;
+    worker = workers_[static_cast<size_t>(index)].get();
+    if (!std::exchange(worker->is_asleep, false)) return false;
+    sleepers_.fetch_sub(1);
   }
-  if (limit < width_.load() || walkers_.load() > 1)
-    return work_came_.notify_all();  // not every thread may take it
-  for (uint32_t n = std::min(launch.blocks, static_cast<uint32_t>(limit - 1)); n > 0; --n)
-    work_came_.notify_one();
+  worker->woken.notify_one();
+  return true;
 }
 
 // The caller has locked mutex_.
@@ -261,7 +302,7 @@ void WorkerPool::release_slot() {
     waits = standing_ > 0;
   }
   if (waits) slot_released_.notify_all();  // some waiters wait for a thread of the pool
-  if (open_.load() != 0) work_came_.notify_all();
+  if (open_.load() != 0) wake_workers(static_cast<uint32_t>(kSlots), width_.load());
 }
 
 }  // namespace sluice
