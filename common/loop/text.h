@@ -34,6 +34,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/lexer.h"
 #include "common/base/result.h"
 #include "common/loop/loop_graph.h"
 
@@ -51,6 +52,8 @@ std::string print_loops(const LoopGraph& graph);
 // Parses a text; what it says need not verify. name is that of the text, for errors like
 // "name:line:column: …" (kBadText).
 Result<LoopGraph> parse_loops(std::string_view text, const std::string& name);
+// Parses from the lexer's token to the end: a text that stands below others.
+Result<LoopGraph> parse_loops(text::Lexer lexer);
 
 // Returns "sum", "argmax", …
 std::string_view combine_name(Combine combine);

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "common/loop/lowering_testing.h"
+#include "common/target/kernel_specification.h"
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
 
 namespace sluice {
@@ -31,8 +32,9 @@ const std::vector<DeviceProfile>& profiles() {
 
 Result<void> run_kernel(const loop::LoopGraph& graph, std::span<const int64_t> sizes,
                         std::span<std::byte* const> operands, const DeviceProfile& profile) {
-  SLUICE_ASSIGN(const GeneratedKernel kernel,
-                generate_loops(graph, "test", profile, MathPrecision::kDefault));
+  SLUICE_ASSIGN(
+      const GeneratedKernel kernel,
+      generate_loops(specification_text(graph, profile, MathPrecision::kDefault), "test"));
   SLUICE_ASSIGN(RunnableKernel runnable, RunnableKernel::load(kernel));
   const std::vector<void*> pointers(operands.begin(), operands.end());
   try {
@@ -95,23 +97,22 @@ TEST_P(LoopKernelTest, Transposes) {
     EXPECT_EQ(difference({one_node("%x: " + type, "%y = Transpose(%x) {perm = [1, 0]}")}), "")
         << type;
   }
-  EXPECT_EQ(difference({one_node("%x: f32[2, 33, 5, 64]",
-                                 "%y = Transpose(%x) {perm = [0, 2, 1, 3]}")}),
-            "");
-  EXPECT_EQ(difference({one_node("%x: f32[2, 33, 5, N]",
-                                 "%y = Transpose(%x) {perm = [3, 0, 2, 1]}"),
-                        {{"N", 19}}}),
-            "");
+  EXPECT_EQ(
+      difference({one_node("%x: f32[2, 33, 5, 64]", "%y = Transpose(%x) {perm = [0, 2, 1, 3]}")}),
+      "");
+  EXPECT_EQ(
+      difference({one_node("%x: f32[2, 33, 5, N]", "%y = Transpose(%x) {perm = [3, 0, 2, 1]}"),
+                  {{"N", 19}}}),
+      "");
 }
 
 TEST_P(LoopKernelTest, Reductions) {
   for (const std::string axes : {"[0]", "[1]", "[2]", "[0, 2]", "[0, 1, 2]"}) {
     const auto count = std::count(axes.begin(), axes.end(), ',') + 1;
-    const std::string constant =
-        "%a = constant i64[" + std::to_string(count) + "] " + axes + "\n";
+    const std::string constant = "%a = constant i64[" + std::to_string(count) + "] " + axes + "\n";
     for (const std::string op : {"ReduceSum", "ReduceMax", "ReduceMean"}) {
-      EXPECT_EQ(difference({"graph @main(%x: f32[19, 33, 47]) -> (%y) {\n" + constant + "%y = " +
-                                op + "(%x, %a)\n}\n",
+      EXPECT_EQ(difference({"graph @main(%x: f32[19, 33, 47]) -> (%y) {\n" + constant +
+                                "%y = " + op + "(%x, %a)\n}\n",
                             {},
                             512,
                             {{"x", {-1, 1}}}}),
