@@ -308,7 +308,7 @@ Result<void> normalize_rows(EvalCall& call, bool centered) {
     if (!is_repeating && y.count > 0) scale_and_shift<T>(y, scale, bias);
     return {};
   }));
-  const std::vector<double>* statistics[] = {&means, &deviations};
+  std::vector<double>* statistics[] = {&means, &deviations};
   for (size_t i = 1; centered && i < 3; ++i) {
     if (!call.wants(i)) continue;
     SLUICE_ASSIGN(
@@ -316,6 +316,9 @@ Result<void> normalize_rows(EvalCall& call, bool centered) {
         call.output(i,
                     static_cast<DType>(call.node.get(attributes::LayerNormalization::stash_type)),
                     reduced));
+    // Rows without elements have none.
+    statistics[i - 1]->resize(static_cast<size_t>(out.count),
+                              std::numeric_limits<double>::quiet_NaN());
     store_doubles(out.dtype, out.data, 0, out.count, statistics[i - 1]->data());
   }
   return {};

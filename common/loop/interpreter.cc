@@ -105,8 +105,9 @@ Result<void> Interpreter::bind_buffers() {
       if (operand == operands_.size())
         return make_error(ErrorCode::kBadShape, "there are only {} operands", operands_.size());
       for (const int64_t dim : memory.dims) {
-        if (size == sizes_.size() || sizes_[size] != dim)
-          return make_error(ErrorCode::kBadShape, "dim {} of the operands is not {}", size, dim);
+        if (size < sizes_.size() && sizes_[size] != dim)
+          return make_error(ErrorCode::kBadShape, "dim {} of the operands is {}, not {}", size,
+                            sizes_[size], dim);
         ++size;
       }
       memory.data = operands_[operand++];

@@ -82,12 +82,12 @@ std::optional<Linear> split_linear(ExpressionTable& table, ExpressionId id, Symb
   const auto a = split_linear(table, e.a, symbol), b = split_linear(table, e.b, symbol);
   if (!a || !b) return std::nullopt;
   if (e.op == ExpressionOp::kAdd)
-    return Linear{table.add(a->stride, b->stride), table.add(a->rest, b->rest)};
+    return Linear{table.add(a->stride, b->stride), table.add(a->remainder, b->remainder)};
   const bool a_has = mentions(table, e.a, symbol), b_has = mentions(table, e.b, symbol);
   if (a_has && b_has) return std::nullopt;
   const Linear& with = a_has ? *a : *b;
   const ExpressionId factor = a_has ? e.b : e.a;
-  return Linear{table.multiply(with.stride, factor), table.multiply(with.rest, factor)};
+  return Linear{table.multiply(with.stride, factor), table.multiply(with.remainder, factor)};
 }
 
 DType register_dtype(DType dtype) {

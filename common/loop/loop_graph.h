@@ -173,11 +173,11 @@ ExpressionId offset_of(LoopGraph& graph, const Access& access);
 // Returns the number of elements that a buffer takes, gaps included.
 ExpressionId stored_elements(LoopGraph& graph, const Buffer& buffer);
 
-// The value of an expression split along one symbol: value = stride * symbol + rest, where neither
-// contains the symbol. Nothing when it is not of that form.
+// The value of an expression split along one symbol: value = stride * symbol + remainder, where
+// neither contains the symbol. Nothing when it is not of that form.
 struct Linear {
   ExpressionId stride = -1;
-  ExpressionId rest = -1;
+  ExpressionId remainder = -1;
 };
 std::optional<Linear> split_linear(ExpressionTable& table, ExpressionId id, SymbolId symbol);
 bool mentions(const ExpressionTable& table, ExpressionId id, SymbolId symbol);

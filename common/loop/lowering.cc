@@ -412,7 +412,7 @@ ExpressionId Lowering::as_index(InstructionId id, int64_t low, int64_t high) {
   }
   Symbol symbol;
   symbol.name = fmt::format("v{}", graph_.symbols.size());
-  symbol.low = low, symbol.high = high;
+  symbol.low = low, symbol.high = std::max(low, high);  // an axis may have no elements
   const SymbolId added = table().add_symbol(std::move(symbol));
   graph_.symbols.push_back({SymbolRole::kValue, static_cast<int32_t>(graph_.nests.size()) - 1, id});
   return table().symbol_expression(added);

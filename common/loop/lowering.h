@@ -30,7 +30,8 @@ inline constexpr int64_t kMaxLocalBytes = 64 * 1024;
 // Returns element `index` of result `result` of a node.
 using ElementRule = Result<InstructionId> (*)(Lowering& lowering, const Node& node, size_t result,
                                               const Index& index);
-// Lays out the nests of a node and gives all of its results.
+// Lays out the nests of a node and gives all of its results, or, with an ElementRule beside it,
+// none.
 using NestRule = Result<void> (*)(Lowering& lowering, const Node& node);
 
 // An operator that can be lowered. With both rules, `nests` is how the operator alone, or followed
@@ -160,9 +161,6 @@ class Lowering {
   static std::optional<std::vector<double>> reals(const Node& node, size_t input);
 
   const Node& node() const { return node_; }
-  // Computes every output element by element, equal shapes in one nest: what a NestRule with an
-  // ElementRule beside it does for a node that it does not suit.
-  Result<void> lower_elements();
 
  private:
   friend Result<LoweredNode> lower_node(const Node& node);
@@ -184,6 +182,7 @@ class Lowering {
   bool is_rounded(DType dtype, InstructionId id) const;
   bool may_change(const Instruction& instruction) const;
   void describe_buffer(const Value& value, Buffer& buffer);
+  Result<void> lower_elements();
   void finish();
   void move_local_buffers_last();
   Result<InstructionId> computed(const Value& value, const Index& index);

@@ -147,9 +147,9 @@ Result<Stored> stored(const LoopGraph& graph, const Buffer& buffer, const Sizes&
   Sizes dims, capacity;
   for (size_t i = 0; i < buffer.dims.size(); ++i) {
     SLUICE_ASSIGN(const int64_t dim, graph.expressions.evaluate(buffer.dims[i], symbols));
-    SLUICE_ASSIGN(const int64_t room, graph.expressions.evaluate(buffer.capacity[i], symbols));
+    SLUICE_ASSIGN(const int64_t extent, graph.expressions.evaluate(buffer.capacity[i], symbols));
     dims.push_back(dim);
-    capacity.push_back(room);
+    capacity.push_back(extent);
   }
   int64_t elements = 1;
   for (const StoredAxis& axis : buffer.storage) elements *= stored_extent(axis, capacity);
@@ -291,7 +291,8 @@ Result<std::string> compare(const LoweringCase& test) {
   if (!found) return "the loops fail: " + found.error().message;
   if (!expected) return "the evaluator fails: " + expected.error().message;
   for (size_t i = 0; i < node.output_count(); ++i) {
-    const std::string text = difference(*(*expected)[i].tensor, (*found)[i], test.ulps + runner().ulps);
+    const std::string text =
+        difference(*(*expected)[i].tensor, (*found)[i], test.ulps + runner().ulps);
     if (!text.empty()) return fmt::format("output {}: {}", i, text);
   }
   return std::string();

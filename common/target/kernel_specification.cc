@@ -22,6 +22,7 @@ class SpecificationParser {
     SLUICE_TRY(lexer_.advance());
     SLUICE_TRY(parse_kernel());
     SLUICE_TRY(parse_profile());
+    SLUICE_TRY(parse_math());
     SLUICE_ASSIGN(specification_.loops, loop::parse_loops(lexer_));
     return std::move(specification_);
   }
@@ -32,6 +33,10 @@ class SpecificationParser {
     SLUICE_TRY(lexer_.take_int("the version of the text", 1, 1));
     SLUICE_TRY(lexer_.expect("generator"));
     SLUICE_TRY(lexer_.take_int("this release's generator", kGeneratorVersion, kGeneratorVersion));
+    return {};
+  }
+
+  Result<void> parse_math() {
     SLUICE_TRY(lexer_.expect("math"));
     const auto math = math_precision_from_name(lexer_.token().text);
     if (!math) return lexer_.unexpected("default, high_precision or high_performance");
@@ -82,9 +87,8 @@ class SpecificationParser {
 
 }  // namespace
 
-std::string generator_text(const DeviceProfile& profile, MathPrecision math) {
-  std::string text =
-      fmt::format("kernel 1 generator {} math {}\n", kGeneratorVersion, math_precision_name(math));
+std::string generator_text(const DeviceProfile& profile) {
+  std::string text = fmt::format("kernel 1 generator {}\n", kGeneratorVersion);
   text += fmt::format("profile {} isa {} llvm_cpu {} llvm_features {} ", quoted(profile.name),
                       quoted(profile.isa), quoted(profile.llvm_cpu), quoted(profile.llvm_features));
   text += fmt::format("vector_bits {} vector_registers {} ", profile.vector_bits,
@@ -97,7 +101,8 @@ std::string generator_text(const DeviceProfile& profile, MathPrecision math) {
 
 std::string specification_text(const loop::LoopGraph& loops, const DeviceProfile& profile,
                                MathPrecision math) {
-  return generator_text(profile, math) + loop::print_loops(loops);
+  return generator_text(profile) + fmt::format("math {}\n", math_precision_name(math)) +
+         loop::print_loops(loops);
 }
 
 Result<KernelSpecification> parse_specification(std::string_view text, const std::string& name) {

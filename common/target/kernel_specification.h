@@ -2,10 +2,11 @@
 // digest of the text names the kernel, so kernels of equal names are equal on every machine.
 //
 // Each begins with the generator and the machine; that of a kernel that is generated from loops
-// goes on with their text (common/loop/text.h):
+// goes on with the precision of functions and the text of the loops (common/loop/text.h):
 //
-//   kernel 1 generator 2 math default
+//   kernel 1 generator 3
 //   profile "cpu-avx2" isa "avx2" llvm_cpu "x86-64-v3" llvm_features "+avx2,+fma" vector_bits 256 …
+//   math default
 //   loops 1
 //   …
 //
@@ -23,7 +24,7 @@
 namespace sluice {
 
 // It changes whenever the same specification is to give other code.
-inline constexpr int64_t kGeneratorVersion = 2;
+inline constexpr int64_t kGeneratorVersion = 3;
 
 struct KernelSpecification {
   DeviceProfile profile;  // without engines
@@ -32,7 +33,7 @@ struct KernelSpecification {
 };
 
 // Returns the first lines of every specification.
-std::string generator_text(const DeviceProfile& profile, MathPrecision math);
+std::string generator_text(const DeviceProfile& profile);
 // Returns the specification of the kernel of a loop graph that verifies.
 std::string specification_text(const loop::LoopGraph& loops, const DeviceProfile& profile,
                                MathPrecision math);

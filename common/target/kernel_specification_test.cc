@@ -8,7 +8,8 @@ namespace {
 // The specification of y = -x, with one part replaced.
 std::string negation(const std::string& from = "", const std::string& to = "") {
   auto profile = get_profile("cpu-avx2");
-  std::string text = generator_text(*profile, MathPrecision::kHigh) +
+  std::string text = generator_text(*profile) +
+                     "math high_precision\n"
                      "loops 1\n"
                      "size n0 = dim 0 in [1, *] nominal 64\n"
                      "buffer y0: f32[n0] written\n"
@@ -58,7 +59,7 @@ TEST(KernelSpecification, FaultsHaveAPlace) {
   EXPECT_THAT(message_of(negation("generator ", "generator 9")),
               testing::StartsWith("k.txt:1:20: this release's generator is 9"));
   EXPECT_EQ(message_of(negation("high_precision", "exact")),
-            "k.txt:1:27: expected default, high_precision or high_performance, found 'exact'");
+            "k.txt:3:6: expected default, high_precision or high_performance, found 'exact'");
   EXPECT_THAT(message_of(negation("\"avx2\"", "\"avx\"")),
               testing::StartsWith("k.txt:2:1: 'isa' is 'avx', it must be"));
   EXPECT_THAT(message_of(negation("vector_bits 256", "vector_bits 300")),
@@ -66,8 +67,8 @@ TEST(KernelSpecification, FaultsHaveAPlace) {
   EXPECT_THAT(message_of(negation("vector_bits 256", "vector_bits 64")),
               testing::EndsWith("vector_bits is 64, it must be in [128, 512]"));
   EXPECT_EQ(message_of(negation("neg", "not_there")),
-            "k.txt:10:15: there is no operation 'not_there'");
-  EXPECT_EQ(message_of(negation("loops 1", "")), "k.txt:4:1: expected 'loops', found 'size'");
+            "k.txt:11:15: there is no operation 'not_there'");
+  EXPECT_EQ(message_of(negation("loops 1", "")), "k.txt:5:1: expected 'loops', found 'size'");
 }
 
 TEST(KernelSpecification, LoopsAreVerified) {

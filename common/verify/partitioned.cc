@@ -32,7 +32,8 @@ void check_caller(const Graph& graph, Findings& findings) {
     } else if (engine == EngineId::kNone) {
       findings.add("{}: has no engine", node.label());
     } else if (engine != EngineId::kRts && engine != EngineId::kHostCpu &&
-               node.placement.kernel < 0) {  // a node with a kernel is linked again
+               node.placement.kernel < 0 && !node.placement.no_task) {
+      // a node with a kernel, or without a task, is linked again
       findings.add("{}: runs on {} but lies in no subgraph", node.label(), engine_name(engine));
     }
   }

@@ -109,9 +109,25 @@ class RandomNetwork {
                 {&node(Op::kMul, {&x, &node(Op::kAdd, {&erf, &number(1)})}), &number(0.5f)});
   }
 
+  Value& row(Op op, Value& x) { return node(op, {&x, &ints({3})}, {1, 4, 5, 1}); }
+
+  Value& softmax(Value& x) {
+    Value& power = node(Op::kExp, {&node(Op::kSub, {&x, &row(Op::kReduceMax, x)})});
+    return node(Op::kDiv, {&power, &row(Op::kReduceSum, power)});
+  }
+
+  Value& layer_norm(Value& x) {
+    Value& centred = node(Op::kSub, {&x, &row(Op::kReduceMean, x)});
+    Value& square = node(Op::kMul, {&centred, &centred});
+    Value& variance = node(Op::kAdd, {&row(Op::kReduceMean, square), &number(1e-2f)}, {1, 4, 5, 1});
+    Value& unit = node(Op::kDiv, {&centred, &node(Op::kSqrt, {&variance}, {1, 4, 5, 1})});
+    return node(Op::kAdd,
+                {&node(Op::kMul, {&unit, &weight({5}, 0.5f, 1.5f)}), &weight({5}, -1, 1)});
+  }
+
   void grow() {
     Value& x = *any();
-    switch (pick(14)) {
+    switch (pick(16)) {
       case 0:
         return keep(convolution(x, 1, 0));
       case 1:
@@ -138,6 +154,10 @@ class RandomNetwork {
         return keep(node(Op::kIdentity, {&x}));
       case 12:
         return keep(node(Op::kMul, {&x, &number(1)}));
+      case 13:
+        return keep(softmax(x));
+      case 14:
+        return keep(layer_norm(x));
       default:
         return keep(node(Op::kSub, {&x, &weight({4, 1, 1}, -1, 1)}));
     }

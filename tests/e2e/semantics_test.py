@@ -57,18 +57,20 @@ def broadcasts(a, b):
 MATMUL = {"x": "f32[5, 7]", "w": "f32[7, 9]"}
 CONV = {"x": "f32[2, 6, 7, 8]", "w": "f32[10, 6, 3, 3]"}
 M, C = "f32[5, 9]", "f32[2, 10, 7, 8]"
-UNARY = {"Relu": "", "Sigmoid": "", "Tanh": "", "Erf": "", "Exp": "", "Neg": "", "Abs": "",
-         "HardSwish": "", "LeakyRelu": "{alpha = 0.3}", "HardSigmoid": "{alpha = 0.3, beta = 0.4}",
-         "Elu": "{alpha = 0.7}"}
+UNARY = [("Relu", ""), ("Sigmoid", ""), ("Tanh", ""), ("Erf", ""), ("Exp", ""), ("Neg", ""),
+         ("Abs", ""), ("HardSwish", ""), ("LeakyRelu", "{alpha = 0.3}"),
+         ("HardSigmoid", "{alpha = 0.3, beta = 0.4}"), ("Elu", "{alpha = 0.7}"), ("Gelu", ""),
+         ("Gelu", '{approximate = "tanh"}'), ("Swish", ""), ("Swish", "{alpha = 1.7}")]
 BINARY = ["Add", "Sub", "Mul", "Div", "Max", "Min"]
 
 
 def cases():
-    for op, attributes in UNARY.items():
-        yield f"matmul-{op}", fused(MATMUL, "%x, %w", f"%m: {M} = MatMul(%x, %w)", M,
-                                    [f"%r: {M} = {op}(%m) {attributes}"])
-        yield f"conv-{op}", fused(CONV, "%x, %w", f"%m: {C} = Conv(%x, %w) {{pads = [1, 1, 1, 1]}}",
-                                  C, [f"%r: {C} = {op}(%m) {attributes}"])
+    for op, attributes in UNARY:
+        yield f"matmul-{op} {attributes}", fused(
+            MATMUL, "%x, %w", f"%m: {M} = MatMul(%x, %w)", M, [f"%r: {M} = {op}(%m) {attributes}"])
+        yield f"conv-{op} {attributes}", fused(
+            CONV, "%x, %w", f"%m: {C} = Conv(%x, %w) {{pads = [1, 1, 1, 1]}}", C,
+            [f"%r: {C} = {op}(%m) {attributes}"])
     yield "matmul-sqrt", fused(MATMUL, "%x, %w", f"%m: {M} = MatMul(%x, %w)", M,
                                [f"%a: {M} = Abs(%m)", f"%r: {M} = Sqrt(%a)"])
     yield "matmul-reciprocal", fused(MATMUL, "%x, %w", f"%m: {M} = MatMul(%x, %w)", M,

@@ -253,7 +253,7 @@ class Symbolic(ProgramCase):
         pieces = Builder().model([value("x", ["n", 3])], [value(name, None) for name in "abcd"],
                                  opset=18)
         pieces.graph.node.append(split)
-        negative = "node 'split': with these inputs value 'd' would have a negative size"
+        negative = "node 'split' (Split): with these inputs value 'd' would have a negative size"
         pieces_of = "elements cannot be split into 4 pieces"
         for model, dims, reasons in ((windows, (1, 1, 3, 4), None), (
             windows, (1, 1, 2, 9), ("'h' of input 'x' is 2, the model takes 3", "a window of 5")),

@@ -31,9 +31,10 @@ Index in_depth(Lowering& l, const Pixel& pixel, ExpressionId block, ExpressionId
   return {pixel.n, channel, pixel.h, pixel.w};
 }
 
+// The inverse of in_space. The number of blocks does not matter for it.
 Pixel pixel_in_space(Lowering& l, const Index& index, ExpressionId block) {
-  const Index row = l.unflatten(index[2], {index[2], block});
-  const Index column = l.unflatten(index[3], {index[3], block});
+  const Index row = l.unflatten(index[2], {-1, block});
+  const Index column = l.unflatten(index[3], {-1, block});
   return {index[0], index[1], row[0], row[1], column[0], column[1]};
 }
 

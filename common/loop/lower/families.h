@@ -26,5 +26,6 @@ std::span<const LoweringRow> grid_rows();
 std::span<const LoweringRow> normalization_rows();
 std::span<const LoweringRow> pooling_rows();
 std::span<const LoweringRow> quantization_rows();
+std::span<const LoweringRow> loss_rows();
 
 }  // namespace sluice::loop

@@ -19,6 +19,9 @@ struct FamilyCase {
   std::map<std::string, std::pair<double, double>> ranges = {};
   std::vector<std::string> dtypes = {"f32", "f64", "f16", "bf16"};
   std::string constants = {};  // lines before the node
+  std::vector<std::map<std::string, int64_t>> sizes = {
+      {{"N", 2}, {"M", 9}}, {{"N", 3}, {"M", 6}}, {{"N", 1}, {"M", 7}}, {{"N", 0}, {"M", 8}}};
+  std::map<std::string, Tensor> values = {};  // see LoweringCase
 };
 
 inline std::string with_dtype(std::string text, const std::string& dtype) {
@@ -31,13 +34,14 @@ inline std::string with_dtype(std::string text, const std::string& dtype) {
 
 // Compares the node for every dtype at several sizes N and M, where it has such.
 inline void expect_same(const FamilyCase& family) {
-  const std::vector<std::map<std::string, int64_t>> sizes = {
-      {{"N", 2}, {"M", 9}}, {{"N", 3}, {"M", 6}}, {{"N", 1}, {"M", 7}}, {{"N", 0}, {"M", 8}}};
+  const auto& sizes = family.sizes;
   const bool is_fixed =
       family.inputs.find('N') == std::string::npos && family.inputs.find('M') == std::string::npos;
   for (const std::string& dtype : family.dtypes) {
-    LoweringCase test{one_node(with_dtype(family.inputs, dtype), family.node)};
+    LoweringCase test{one_node(family.inputs, family.node)};
     test.graphs.insert(test.graphs.find('\n') + 1, family.constants);
+    test.graphs = with_dtype(std::move(test.graphs), dtype);
+    test.values = family.values;
     test.ranges = family.ranges;
     const bool is_short = dtype == "f16" || dtype == "bf16";
     test.ulps = is_short && family.ulps > 4 ? 4 : family.ulps;

@@ -164,7 +164,7 @@ Result<Id> tile(Lowering& l, const Node& node, size_t, const Index& index) {
 Result<void> tile_nests(Lowering& l, const Node& node) {
   const Value& x = *node.input(0);
   const auto repeats = Lowering::integers(node, 1);
-  if (!repeats) return l.lower_elements();
+  if (!repeats) return {};  // element by element
   const Index extents = l.extents(x);
   Index space;
   for (size_t i = 0; i < extents.size(); ++i) {
@@ -193,12 +193,12 @@ Result<Id> trilu(Lowering& l, const Node& node, size_t, const Index& index) {
   const Id zero = l.integer(l.dtype_of(x), 0);
   const auto k = node.input(1) == nullptr ? std::vector<int64_t>{0} : Lowering::integers(node, 1);
   if (k && k->size() == 1) {
-    const ExpressionId least = l.number(upper ? (*k)[0] : -(*k)[0]);
-    return l.guarded({{table.subtract(distance, least), l.number(INT64_MAX)}}, x, zero);
+    const ExpressionId min = l.number(upper ? (*k)[0] : -(*k)[0]);
+    return l.guarded({{table.subtract(distance, min), l.number(INT64_MAX)}}, x, zero);
   }
-  SLUICE_ASSIGN(Id least, l.element(*node.input(1), l.first(*node.input(1))));
-  if (!upper) least = l.scalar(ScalarOp::kNeg, least);
-  const Id kept = l.scalar(ScalarOp::kLessOrEqual, least, l.index_value(distance));
+  SLUICE_ASSIGN(Id min, l.element(*node.input(1), l.first(*node.input(1))));
+  if (!upper) min = l.scalar(ScalarOp::kNeg, min);
+  const Id kept = l.scalar(ScalarOp::kLessOrEqual, min, l.index_value(distance));
   return l.scalar(ScalarOp::kSelect, kept, x, zero);
 }
 

@@ -29,6 +29,7 @@ TEST(NormalizationTest, StatisticsOfLayers) {
     const std::string node = "%y, %m, %i = LayerNormalization(%x, %s) " + stash;
     expect_same({"%x: D[2, 3, 8], %s: D[8]", node, 32, kRanges, {"f32", "f16", "bf16"}});
     expect_same({"%x: D[N, 3, M], %s: D[M]", node, 32, kRanges, {"f32", "f16", "bf16"}});
+    expect_same({"%x: D[N, 3, 0], %s: D[1]", node, 32, kRanges, {"f32", "f16", "bf16"}});
   }
   expect_same({"%x: D[N, 3, M], %s: D[M]",
                "%y, %m, %i = LayerNormalization(%x, %s) {stash_type = 11}",

@@ -36,9 +36,9 @@ void pad_to_same(Lowering& l, Slide& slide, bool is_upper) {
   const ExpressionId total =
       table.maximum(table.subtract(table.add(last, l.number(reach)), slide.in), l.number(0));
   const ExpressionId half = table.floor_divide(total, l.number(2));
-  const ExpressionId rest = table.subtract(total, half);
-  slide.begin = is_upper ? half : rest;
-  slide.end = is_upper ? rest : half;
+  const ExpressionId remainder = table.subtract(total, half);
+  slide.begin = is_upper ? half : remainder;
+  slide.end = is_upper ? remainder : half;
 }
 
 std::vector<Slide> slides_of(Lowering& l, const Node& node) {
@@ -197,13 +197,13 @@ Result<void> max_pool(Lowering& l, const Node& node) {
 // ---- LpPool
 
 // Larger powers are not worth products.
-constexpr int64_t kMostProducts = 8;
+constexpr int64_t kMaxProducts = 8;
 
 // |x|^p
 Id power_term(Lowering& l, Id x, int64_t p) {
   if (p == 2) return square(l, x);
   x = l.scalar(ScalarOp::kAbs, x);
-  if (p <= kMostProducts) return whole_power(l, x, p);
+  if (p <= kMaxProducts) return whole_power(l, x, p);
   return l.scalar(ScalarOp::kPow, x, l.real(l.dtype_of(x), static_cast<double>(p)));
 }
 

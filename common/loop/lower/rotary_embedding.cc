@@ -30,7 +30,7 @@ class Rotation {
   ExpressionId half() const { return half_; }
   ExpressionId turned() { return l_.table().multiply(half_, l_.number(2)); }
   // The numbers that stay.
-  ExpressionId rest() { return l_.table().subtract(size_, turned()); }
+  ExpressionId unturned() { return l_.table().subtract(size_, turned()); }
 
   // Starts a nest over all heads and `numbers` numbers of each.
   Place begin(ExpressionId numbers) {
@@ -134,8 +134,8 @@ Result<void> rotate_nests(Lowering& l, const Node& node) {
   SLUICE_ASSIGN(const auto pair, rotation.turned_pair(at, k, {}));
   SLUICE_TRY(l.give(node, 0, rotation.index_of(at, rotation.first_of(k)), pair.first));
   SLUICE_TRY(l.give(node, 0, rotation.index_of(at, rotation.second_of(k)), pair.second));
-  if (l.table().as_constant(rotation.rest()) == 0) return {};
-  at = rotation.begin(rotation.rest());
+  if (l.table().as_constant(rotation.unturned()) == 0) return {};
+  at = rotation.begin(rotation.unturned());
   const Index index = rotation.index_of(at, l.table().add(at.number, rotation.turned()));
   SLUICE_ASSIGN(const Id same, l.element(*node.input(0), index));
   return l.give(node, 0, index, same);

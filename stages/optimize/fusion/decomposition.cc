@@ -11,7 +11,7 @@ namespace sluice {
 namespace {
 
 // More nodes than any decomposition has.
-constexpr size_t kMostNodes = 32;
+constexpr size_t kMaxNodes = 32;
 
 bool contains(const std::vector<Node*>& nodes, const Node* node) {
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
@@ -121,7 +121,7 @@ std::optional<std::vector<Node*>> find_nodes_between(Editor& editor,
           std::find(inputs.begin(), inputs.end(), value) != inputs.end() ||
           contains(nodes, value->producer()))
         continue;
-      if (nodes.size() == kMostNodes) return std::nullopt;
+      if (nodes.size() == kMaxNodes) return std::nullopt;
       nodes.push_back(value->producer());
     }
   }

@@ -14,9 +14,9 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kMostNodes = 64;
-constexpr size_t kMostInputs = 8;
-constexpr size_t kMostRepeated = 8;  // members that are computed more than once
+constexpr size_t kMaxNodes = 64;
+constexpr size_t kMaxInputs = 8;
+constexpr size_t kMaxRepeated = 8;  // members that are computed more than once
 constexpr int64_t kSmallElements = 8;
 
 enum class Role : uint8_t {
@@ -263,7 +263,7 @@ class Finder {
 
   bool join(Node& node, int32_t index) {
     Group& group = groups_[static_cast<size_t>(index)];
-    if (group.nodes.size() == kMostNodes || !same_placement(node, *group.nodes[0])) return false;
+    if (group.nodes.size() == kMaxNodes || !same_placement(node, *group.nodes[0])) return false;
     std::vector<Place> places = group.places;
     const auto place = place_of(node, group, places);
     if (!place) return false;
@@ -271,7 +271,7 @@ class Finder {
     if (has_visible_result(node) && (!is_first || group.loops != nullptr)) return false;
     if (of(node).role == Role::kLoops && !(is_first && can_take_loops(group, node))) return false;
     const bool repeats = places[static_cast<size_t>(*place)].repeats;
-    if (repeats && (!is_cheap(node) || group.repeated == kMostRepeated)) return false;
+    if (repeats && (!is_cheap(node) || group.repeated == kMaxRepeated)) return false;
     const auto inputs = inputs_with(group, node);
     if (!inputs) return false;
     group.inputs = *inputs;
@@ -357,7 +357,7 @@ class Finder {
         continue;
       inputs.push_back(value);
     }
-    if (inputs.size() > kMostInputs) return std::nullopt;
+    if (inputs.size() > kMaxInputs) return std::nullopt;
     return inputs;
   }
 

@@ -1,4 +1,4 @@
-// The rewrites of this stage that use the pattern matcher; the table in pipeline.cc describes each.
+// The rewrites of this stage that make fewer, larger nodes; pipeline.cc has a table of them.
 #pragma once
 
 #include "common/base/options.h"

@@ -13,6 +13,7 @@
 #include "common/base/pages.h"
 #include "common/base/work.h"
 #include "common/ir/clone.h"
+#include "common/ir/states.h"
 #include "common/ops/attributes.h"
 #include "common/target/engine_table.h"
 #include "stages/partition/passes/passes.h"
@@ -24,8 +25,8 @@ constexpr size_t kListed = 20;
 
 class Placer {
  public:
-  Placer(EngineTable table, std::string profile)
-      : table_(std::move(table)), profile_(std::move(profile)) {}
+  Placer(EngineTable table, std::string profile, bool has_states)
+      : table_(std::move(table)), profile_(std::move(profile)), has_states_(has_states) {}
 
   void place(Graph& graph) {
     add_work(Work::kNodeVisits, graph.node_count());
@@ -62,7 +63,19 @@ class Placer {
   }
 
  private:
+  // Whether a Concat may append to a state in its memory, which costs less than any kernel: a task
+  // of host_cpu (sluice-subgraph-optimize, store-states-in-place).
+  bool may_append(const Node& node) const {
+    return has_states_ && node.op() == Op::kConcat && node.output().is_output() &&
+           node.input(0) != nullptr && node.input(0)->is_input() &&
+           !node.input(0)->is_constant() && table_.find(EngineId::kHostCpu) != nullptr;
+  }
+
   void place(Node& node) {
+    if (node.placement.engine == EngineId::kNone && may_append(node)) {
+      node.placement.engine = EngineId::kHostCpu;
+      changed_ = true;
+    }
     if (node.placement.engine == EngineId::kNone) return choose(node);
     const std::string reason = unsupported_reason(node, node.placement.engine);
     if (reason.empty()) return assign_bodies(node);
@@ -171,6 +184,7 @@ class Placer {
 
   EngineTable table_;
   std::string profile_;
+  bool has_states_;
   std::vector<std::string> unsupported_;
   bool misplaced_ = false;  // some of these by an annotation
   bool changed_ = false;
@@ -181,7 +195,7 @@ class Placer {
 Result<bool> place_engines(Graph& graph, const Options& options) {
   SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
   SLUICE_ASSIGN(EngineTable table, make_engine_table(profile));
-  Placer placer(std::move(table), profile.name);
+  Placer placer(std::move(table), profile.name, has_states(graph));
   placer.place(graph);
   SLUICE_TRY(placer.finish());
   return placer.changed();

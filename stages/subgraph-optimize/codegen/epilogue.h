@@ -11,7 +11,7 @@
 //   spec.epilogue = e.finish(e.relu(sum));
 //
 // NaN: every op with a NaN operand produces NaN (relu, max, min and clip too, as ONNX Runtime
-// does). exp, tanh, erf, sigmoid have a relative error below 2e-6 against double precision, are
+// does). exp, tanh, erf, sigmoid have a relative error below 1e-6 against double precision, are
 // exact in their limits for large |x|, and return +-0, 1 or infinity there as the true function
 // rounds.
 #pragma once

@@ -1,8 +1,6 @@
 #include "stages/subgraph-optimize/codegen/epilogue_emitter.h"
 
-#include <llvm/IR/Intrinsics.h>
-
-#include "stages/subgraph-optimize/codegen/vector_math.h"
+#include "stages/subgraph-optimize/codegen/emit/math.h"
 
 namespace sluice {
 namespace {
@@ -31,7 +29,10 @@ int length_of(EpilogueOp op) {
 class InstructionEmitter {
  public:
   InstructionEmitter(KernelBuilder& b, Value* accumulator, const std::function<Value*(int)>& load)
-      : b_(b), accumulator_(accumulator), load_(load) {}
+      : b_(b),
+        math_(b.ir(), b.profile(), MathPrecision::kPerformance),
+        accumulator_(accumulator),
+        load_(load) {}
 
   void emit(const EpilogueInstruction& i) {
     const int arity = epilogue_arity(i.op);
@@ -66,27 +67,27 @@ class InstructionEmitter {
       case EpilogueOp::kDiv:
         return ir.CreateFDiv(x, y);
       case EpilogueOp::kMax:
-        return emit_max(b_, x, y);
+        return math_.maximum(x, y);
       case EpilogueOp::kMin:
-        return emit_min(b_, x, y);
+        return math_.minimum(x, y);
       case EpilogueOp::kNeg:
         return ir.CreateFNeg(x);
       case EpilogueOp::kAbs:
-        return ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+        return math_.abs(x);
       case EpilogueOp::kRelu:
-        return emit_max(b_, x, splat(0.0f));
+        return math_.maximum(x, splat(0.0f));
       case EpilogueOp::kExp:
-        return emit_exp(b_, x);
+        return math_.exp(x);
       case EpilogueOp::kTanh:
-        return emit_tanh(b_, x);
+        return math_.tanh(x);
       case EpilogueOp::kErf:
-        return emit_erf(b_, x);
+        return math_.erf(x);
       case EpilogueOp::kSigmoid:
-        return emit_sigmoid(b_, x);
+        return math_.sigmoid(x);
       case EpilogueOp::kSqrt:
-        return ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
+        return math_.sqrt(x);
       case EpilogueOp::kReciprocal:
-        return ir.CreateFDiv(splat(1.0f), x);
+        return math_.reciprocal(x);
       case EpilogueOp::kSelectPositive:
         return ir.CreateSelect(ir.CreateFCmpOGT(x, splat(0.0f)), y, z);
     }
@@ -94,6 +95,7 @@ class InstructionEmitter {
   }
 
   KernelBuilder& b_;
+  MathEmitter math_;
   Value* accumulator_;
   const std::function<Value*(int)>& load_;
   IrValues values_;

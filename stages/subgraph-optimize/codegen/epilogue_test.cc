@@ -54,7 +54,7 @@ TEST_P(EpilogueMath, FunctionsAreAccurate) {
       const double expected = reference_epilogue(epilogue, x[i], {});
       if (expected != 0) worst = std::max(worst, std::fabs(y[i] - expected) / std::fabs(expected));
     }
-    EXPECT_LT(worst, 2e-6) << "op " << static_cast<int>(op);
+    EXPECT_LT(worst, 1e-6) << "op " << static_cast<int>(op);
     EXPECT_GT(worst, 0) << "op " << static_cast<int>(op) << ": nothing was compared";
   }
 }
@@ -69,7 +69,7 @@ TEST_P(EpilogueMath, LimitsAndNan) {
   check(EpilogueOp::kRelu, {kInfinity, 0, 1e30f, 0, 200, 0, 0});
   for (EpilogueOp op : {EpilogueOp::kTanh, EpilogueOp::kErf}) {
     const auto y = apply_epilogue(unary(op), x, profile_);
-    for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(y[i], x[i] > 0 ? 1 : x[i] < 0 ? -1 : 0, 5e-7);
+    for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(y[i], x[i] > 0 ? 1 : x[i] < 0 ? -1 : 0, 1e-6);
   }
   for (EpilogueOp op : {EpilogueOp::kExp, EpilogueOp::kTanh, EpilogueOp::kErf, EpilogueOp::kSigmoid,
                         EpilogueOp::kRelu, EpilogueOp::kSqrt, EpilogueOp::kAbs, EpilogueOp::kNeg,

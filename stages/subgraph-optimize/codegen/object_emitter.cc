@@ -125,7 +125,7 @@ Result<void> check_closed(const std::vector<std::byte>& object, const std::strin
 }
 
 std::string kernel_entry(const std::string& canonical_text, const DeviceProfile& profile) {
-  return kernel_entry(generator_text(profile, MathPrecision::kDefault) + canonical_text);
+  return kernel_entry(generator_text(profile) + canonical_text);
 }
 
 }  // namespace sluice

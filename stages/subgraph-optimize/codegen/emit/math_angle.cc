@@ -48,7 +48,7 @@ class LargeAngle {
   }
 
   // Returns the distance of a quotient to the nearest integer times pi, for x of this sign.
-  Value* rest(Value* quotient, Value* sign) {
+  Value* remainder(Value* quotient, Value* sign) {
     Value* fraction = ir_.CreateShl(quotient, 1);  // signed, in units of 2^-128
     Value* is_negative = ir_.CreateICmpSLT(fraction, wide(ir_.getInt64(0)));
     Value* size = ir_.CreateSelect(is_negative, ir_.CreateNeg(fraction), fraction);
@@ -96,19 +96,19 @@ llvm::GlobalVariable* make_table(llvm::Module& module) {
                                   words, "inverse_pi");
 }
 
-// Emits the reduction of numbers[i] to its rest, with its parity in parities[i]; infinity becomes
-// NaN.
+// Emits the reduction of numbers[i] to its remainder, with its parity in parities[i]; infinity
+// becomes NaN.
 void emit_one(Ir& ir, llvm::Function& function, llvm::GlobalVariable* table, Value* i, Value* bits,
               Value* field) {
   LargeAngle angle(ir, table);
   Value* quotient = angle.quotient(bits, field, function.getArg(3));
-  // The sine is odd; the cosine is even, but its rest has been measured from |x| too.
+  // The sine is odd; the cosine is even, but its remainder has been measured from |x| too.
   Value* sign =
       ir.CreateAnd(ir.CreateICmpSLT(bits, ir.getInt64(0)), ir.CreateNot(function.getArg(3)));
   Value* zero = ir.CreateFMul(ir.CreateBitCast(bits, ir.getDoubleTy()),
                               llvm::ConstantFP::get(ir.getDoubleTy(), 0));
-  Value* rest = ir.CreateFAdd(angle.rest(quotient, sign), zero);
-  ir.CreateStore(rest, ir.CreateInBoundsGEP(ir.getDoubleTy(), function.getArg(0), i));
+  Value* remainder = ir.CreateFAdd(angle.remainder(quotient, sign), zero);
+  ir.CreateStore(remainder, ir.CreateInBoundsGEP(ir.getDoubleTy(), function.getArg(0), i));
   ir.CreateStore(angle.parity(quotient),
                  ir.CreateInBoundsGEP(ir.getInt64Ty(), function.getArg(1), i));
 }
@@ -179,10 +179,10 @@ ReducedAngle reduce_large(const MathBasics& m, Value* x, Value* is_large, const 
   ir.CreateCall(
       find_or_make_function(m),
       {number_memory, parity_memory, ir.getInt64(MathBasics::lanes(x)), ir.getInt1(is_cosine)});
-  Value* rest = ir.CreateLoad(numbers->getType(), number_memory);
+  Value* remainder = ir.CreateLoad(numbers->getType(), number_memory);
   Value* parity = ir.CreateTrunc(ir.CreateLoad(words, parity_memory), m.integers(x));
-  if (!MathBasics::is_double(x)) rest = m.narrow(rest);
-  return {m.select(is_large, rest, small.rest), m.select(is_large, parity, small.parity)};
+  if (!MathBasics::is_double(x)) remainder = m.narrow(remainder);
+  return {m.select(is_large, remainder, small.remainder), m.select(is_large, parity, small.parity)};
 }
 
 }  // namespace
@@ -209,7 +209,7 @@ ReducedAngle with_large_angles(const MathBasics& m, Value* x, const ReducedAngle
     phi->addIncoming(other, rare_end);
     return phi;
   };
-  return {merge(small.rest, large.rest), merge(small.parity, large.parity)};
+  return {merge(small.remainder, large.remainder), merge(small.parity, large.parity)};
 }
 
 }  // namespace sluice

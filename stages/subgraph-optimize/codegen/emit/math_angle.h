@@ -5,9 +5,9 @@
 
 namespace sluice {
 
-// x = n pi + rest; for cosines n - 1/2 is integral, else n.
+// x = n pi + remainder; for cosines n - 1/2 is integral, else n.
 struct ReducedAngle {
-  llvm::Value* rest = nullptr;
+  llvm::Value* remainder = nullptr;
   llvm::Value* parity =
       nullptr;  // integers as wide as x, whose low bit is that of (the integral) n
 };

@@ -48,7 +48,7 @@ Value* emit_erf_double(const MathBasics& m, Value* x) {
   Value* small = m.mul(size, m.polynomial(square, kSmall));
   Value* t = m.div(m.sub(size, 3), m.add(size, 3));
   const ReducedExponent e = reduce_exponent(m, m.neg(square));
-  Value* power = m.mul(emit_exp_of_rest(m, e.rest), m.power_of_two(e.n, 0));
+  Value* power = m.mul(emit_exp_of_remainder(m, e.remainder), m.power_of_two(e.n, 0));
   Value* large = m.sub(m.number(x, 1), m.mul(power, m.polynomial(t, kLarge)));
   return m.copysign(m.select(m.less(size, 1.0), small, large), x);
 }

@@ -23,14 +23,15 @@ constexpr double kDouble[] = {0.5,
                               2.5109102696507264e-08,
                               2.0927850505040035e-09};  // 7e-19
 
-Coefficients rest_coefficients(const MathBasics& m, const Value* x) {
+Coefficients remainder_coefficients(const MathBasics& m, const Value* x) {
   if (MathBasics::is_double(x)) return kDouble;
   return m.is_fast() ? Coefficients(kFast) : Coefficients(kSingle);
 }
 
 // Returns (power e^r - one), where power = 2^n one and |r| <= ln 2 / 2.
 Value* scaled_expm1(const MathBasics& m, Value* r, Value* power, double one) {
-  Value* p = m.multiply_add(m.mul(r, r), m.polynomial(r, rest_coefficients(m, r)), r);  // e^r - 1
+  Value* p =
+      m.multiply_add(m.mul(r, r), m.polynomial(r, remainder_coefficients(m, r)), r);  // e^r - 1
   return m.multiply_add(power, p, m.sub(power, one));
 }
 
@@ -39,7 +40,7 @@ Value* scaled_expm1(const MathBasics& m, Value* r, Value* power, double one) {
 Value* quarter_expm1(const MathBasics& m, Value* x) {
   x = MathBasics::is_double(x) ? m.clamp(x, -38, 710.6) : m.clamp(x, -18, 89.7);
   const ReducedExponent e = reduce_exponent(m, x);
-  return scaled_expm1(m, e.rest, m.power_of_two(e.n, -2), 0.25);
+  return scaled_expm1(m, e.remainder, m.power_of_two(e.n, -2), 0.25);
 }
 
 // Returns x where f(x) rounds to x, since f(x) = x + O(x^2).
@@ -62,18 +63,18 @@ Value* clamp_exponent(const MathBasics& m, Value* x) {
 ReducedExponent reduce_exponent(const MathBasics& m, Value* x) {
   const TwoParts ln2 = log_of_two(x);
   const RoundedNumber n = m.round_product(x, 1.4426950408889634);
-  Value* rest = m.multiply_add(n.value, -ln2.high, x);
-  return {n, m.multiply_add(n.value, -ln2.low, rest)};
+  Value* remainder = m.multiply_add(n.value, -ln2.high, x);
+  return {n, m.multiply_add(n.value, -ln2.low, remainder)};
 }
 
-Value* emit_exp_of_rest(const MathBasics& m, Value* rest) {
-  Value* p = m.polynomial(rest, rest_coefficients(m, rest));
-  return m.multiply_add(m.multiply_add(p, rest, 1.0), rest, 1.0);
+Value* emit_exp_of_remainder(const MathBasics& m, Value* remainder) {
+  Value* p = m.polynomial(remainder, remainder_coefficients(m, remainder));
+  return m.multiply_add(m.multiply_add(p, remainder, 1.0), remainder, 1.0);
 }
 
 Value* emit_exp(const MathBasics& m, Value* x) {
   const ReducedExponent e = reduce_exponent(m, clamp_exponent(m, x));
-  return m.scale(emit_exp_of_rest(m, e.rest), e.n);
+  return m.scale(emit_exp_of_remainder(m, e.remainder), e.n);
 }
 
 Value* emit_expm1(const MathBasics& m, Value* x) {
@@ -99,14 +100,14 @@ Value* emit_sinh(const MathBasics& m, Value* x) {
 Value* emit_cosh(const MathBasics& m, Value* x) {
   Value* limited = m.clamp(m.abs(x), 0, MathBasics::by_type(x, 90.0, 711.0));
   const ReducedExponent e = reduce_exponent(m, limited);
-  Value* half = m.scale(emit_exp_of_rest(m, e.rest), m.rounded(m.sub(e.n.value, 1)));
+  Value* half = m.scale(emit_exp_of_remainder(m, e.remainder), m.rounded(m.sub(e.n.value, 1)));
   return m.add(half, m.div(m.number(x, 0.25), half));
 }
 
 // Returns 1 - e^-x for x from 0 to 88.
 Value* emit_one_minus_exp(const MathBasics& m, Value* x) {
   const ReducedExponent e = reduce_exponent(m, m.neg(x));
-  return m.neg(scaled_expm1(m, e.rest, m.power_of_two(e.n, 0), 1));
+  return m.neg(scaled_expm1(m, e.remainder, m.power_of_two(e.n, 0), 1));
 }
 
 // tanh x = t / (t + 2) with t = e^2x - 1. Performance takes x P(x^2) / Q(x^2), fitted for minimal
@@ -121,7 +122,7 @@ Value* emit_tanh(const MathBasics& m, Value* x) {
   }
   Value* limited = MathBasics::is_double(x) ? m.clamp(x, -20, 20) : m.clamp(x, -9.2, 9.2);
   const ReducedExponent e = reduce_exponent(m, m.add(limited, limited));
-  Value* t = scaled_expm1(m, e.rest, m.power_of_two(e.n, 0), 1);
+  Value* t = scaled_expm1(m, e.remainder, m.power_of_two(e.n, 0), 1);
   return m.copysign(m.div(t, m.add(t, 2)), x);
 }
 

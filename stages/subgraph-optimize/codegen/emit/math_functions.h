@@ -32,12 +32,12 @@ llvm::Value* emit_remainder(const MathBasics& m, llvm::Value* x, llvm::Value* y)
 // The reduction x = n ln 2 + r with |r| <= ln 2 / 2, for x in the range of exp.
 struct ReducedExponent {
   RoundedNumber n;
-  llvm::Value* rest = nullptr;
+  llvm::Value* remainder = nullptr;
 };
 ReducedExponent reduce_exponent(const MathBasics& m, llvm::Value* x);
-llvm::Value* emit_exp_of_rest(const MathBasics& m, llvm::Value* rest);  // e^rest
-llvm::Value* emit_one_minus_exp(const MathBasics& m, llvm::Value* x);   // 1 - e^-x, 0 <= x <= 88
-llvm::Value* clamp_exponent(const MathBasics& m, llvm::Value* x);       // to where exp changes
+llvm::Value* emit_exp_of_remainder(const MathBasics& m, llvm::Value* remainder);  // e^remainder
+llvm::Value* emit_one_minus_exp(const MathBasics& m, llvm::Value* x);  // 1 - e^-x, 0 <= x <= 88
+llvm::Value* clamp_exponent(const MathBasics& m, llvm::Value* x);      // to where exp changes
 
 // ln 2 = high + low, both positive; n * high is exact for the exponents n of floats.
 struct TwoParts {

@@ -26,16 +26,16 @@ Value* log_of_parts(const MathBasics& m, Value* f, Value* e) {
   const TwoParts ln2 = log_of_two(f);
   if (!MathBasics::is_double(f) && m.is_fast())
     return m.multiply_add(e, ln2.high + ln2.low, m.mul(f, m.polynomial(f, kFast)));
-  Value* tail;
+  Value* low_part;
   if (MathBasics::is_double(f)) {
     Value* s = m.div(f, m.add(f, 2));
     Value* square = m.mul(s, s);
-    tail = m.neg(m.mul(s, m.sub(f, m.mul(square, m.polynomial(square, kDouble)))));
+    low_part = m.neg(m.mul(s, m.sub(f, m.mul(square, m.polynomial(square, kDouble)))));
   } else {
-    tail = m.mul(m.mul(f, f), m.polynomial(f, kSingle));
+    low_part = m.mul(m.mul(f, f), m.polynomial(f, kSingle));
   }
-  tail = m.multiply_add(e, ln2.low, tail);
-  return m.multiply_add(e, ln2.high, m.add(f, tail));
+  low_part = m.multiply_add(e, ln2.low, low_part);
+  return m.multiply_add(e, ln2.high, m.add(f, low_part));
 }
 
 // Returns log(1 + size) + (is_huge ? ln 2 : 0) with the sign of x. A huge size is less by 1.

@@ -54,9 +54,9 @@ Pair ratio(const MathBasics& m, Value* x) {
   const Pair bottom = {m.add(x, 1), m.sub(x, m.sub(m.add(x, 1), 1))};
   Value* high = m.div(top, bottom.high);
   const Pair back = product(m, high, bottom.high);
-  Value* rest = m.sub(m.sub(top, back.high), back.low);
-  rest = m.sub(rest, m.mul(high, bottom.low));
-  return {high, m.div(rest, bottom.high)};
+  Value* remainder = m.sub(m.sub(top, back.high), back.low);
+  remainder = m.sub(remainder, m.mul(high, bottom.low));
+  return {high, m.div(remainder, bottom.high)};
 }
 
 // Returns s^2 (2/3 + s^2 R(s^2)). It is at most 1/37 of the 2 that it is added to, so f32 needs
@@ -69,9 +69,9 @@ Pair series(const MathBasics& m, const Pair& s) {
     return {m.mul(square.high, inner), nullptr};
   }
   square.low = m.multiply_add(m.add(s.high, s.high), s.low, square.low);
-  constexpr double kTwoThirds = 2.0 / 3, kRest = 3.7007434154171882e-17;
-  Value* tail = m.multiply_add(m.polynomial(square.high, kDouble), square.high, kRest);
-  const Pair inner = sum(m, m.number(tail, kTwoThirds), tail);
+  constexpr double kTwoThirds = 2.0 / 3, kRemainder = 3.7007434154171882e-17;
+  Value* low_part = m.multiply_add(m.polynomial(square.high, kDouble), square.high, kRemainder);
+  const Pair inner = sum(m, m.number(low_part, kTwoThirds), low_part);
   Pair result = product(m, square.high, inner.high);
   result.low = m.add(result.low, m.mul(square.high, inner.low));
   result.low = m.add(result.low, m.mul(square.low, inner.high));
@@ -82,9 +82,9 @@ Pair series(const MathBasics& m, const Pair& s) {
 Pair log_pair(const MathBasics& m, Value* x) {
   const SplitNumber parts = m.split(x);
   const Pair s = ratio(m, parts.mantissa);
-  const Pair rest = series(m, s);
-  Pair factor = sum(m, m.number(x, 2), rest.high);
-  if (rest.low != nullptr) factor.low = m.add(factor.low, rest.low);
+  const Pair remainder = series(m, s);
+  Pair factor = sum(m, m.number(x, 2), remainder.high);
+  if (remainder.low != nullptr) factor.low = m.add(factor.low, remainder.low);
   Pair log = product(m, s.high, factor.high);
   log.low = m.add(log.low, m.multiply_add(s.high, factor.low, m.mul(s.low, factor.high)));
   const TwoParts ln2 = log_of_two(x);
@@ -102,7 +102,7 @@ Value* power_of_size(const MathBasics& m, Value* size, Value* y) {
   Value* is_usual = m.less(m.abs(exponent.high), MathBasics::by_type(y, 105.0, 747.0));
   Value* low = m.select(is_usual, exponent.low, m.number(y, 0));
   const ReducedExponent e = reduce_exponent(m, clamp_exponent(m, exponent.high));
-  return m.scale(emit_exp_of_rest(m, m.add(e.rest, low)), e.n);
+  return m.scale(emit_exp_of_remainder(m, m.add(e.remainder, low)), e.n);
 }
 
 // Puts signs and exceptions right (ISO/IEC 9899:2018, F.10.4.4).

@@ -22,10 +22,16 @@ Value* division_step(const MathBasics& m, Value* x, Value* y) {
   constexpr double kFar = 0x1p600;
   for (int i = 0; i < 2; ++i)
     y = m.select(m.greater(m.mul(m.abs(x), 1 / kFar), y), m.mul(y, kFar), y);
+  // The low bits of tiny divisors would be denormal.
+  constexpr double kScale = 0x1p100;
+  Value* is_tiny = m.less(y, 0x1p-900);
+  x = m.select(is_tiny, m.mul(x, kScale), x);
+  y = m.select(is_tiny, m.mul(y, kScale), y);
   Value* quotient = m.truncate(without_low_bits(m, m.div(x, y), 33));
   Value* high = without_low_bits(m, y, 27);
   Value* result = m.sub(x, m.mul(quotient, high));
-  return m.sub(result, m.mul(quotient, m.sub(y, high)));
+  result = m.sub(result, m.mul(quotient, m.sub(y, high)));
+  return m.select(is_tiny, m.mul(result, 1 / kScale), result);
 }
 
 }  // namespace
@@ -46,16 +52,16 @@ Value* emit_remainder(const MathBasics& m, Value* x, Value* y) {
   llvm::PHINode* dividend = ir.CreatePHI(x->getType(), 2);
   dividend->addIncoming(start, before);
   Value* is_larger = ir.CreateFCmpOGE(m.abs(dividend), divisor);
-  Value* rest = m.select(is_larger, division_step(m, dividend, divisor), dividend);
-  dividend->addIncoming(rest, loop);
-  Value* goes_on = ir.CreateFCmpOGE(m.abs(rest), divisor);
+  Value* left_over = m.select(is_larger, division_step(m, dividend, divisor), dividend);
+  dividend->addIncoming(left_over, loop);
+  Value* goes_on = ir.CreateFCmpOGE(m.abs(left_over), divisor);
   if (x->getType()->isVectorTy()) goes_on = ir.CreateOrReduce(goes_on);
   ir.CreateCondBr(goes_on, loop, after);
   ir.SetInsertPoint(after);
 
   // A rounded quotient may have been too large by its last bit.
-  Value* size = m.copysign(rest, m.number(x, 1));
-  Value* overshot = ir.CreateXor(m.less(rest, 0.0), m.less(x, 0.0));
+  Value* size = m.copysign(left_over, m.number(x, 1));
+  Value* overshot = ir.CreateXor(m.less(left_over, 0.0), m.less(x, 0.0));
   overshot = ir.CreateAnd(overshot, m.greater(size, 0.0));
   size = m.select(overshot, m.sub(divisor, size), size);
   return m.select(is_valid, m.copysign(size, x), m.number(x, std::nan("")));

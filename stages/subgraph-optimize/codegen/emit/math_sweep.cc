@@ -19,11 +19,11 @@ constexpr const char* kPrecisions[] = {"default", "high", "fast"};
 template <typename T>
 double nanoseconds(const MathFunction& function, const DeviceProfile& profile,
                    MathPrecision precision) {
-  constexpr int kCount = 2048;
+  constexpr int kCount = 2048, kRepeats = 50;
   constexpr unsigned kBits = sizeof(T) * 8;
-  auto kernel =
-      make_array_kernel(function.emit, {kBits, true, kBits, true},
-                        profile.vector_bits / static_cast<int>(kBits), kCount, profile, precision);
+  const int lanes = profile.vector_bits / static_cast<int>(kBits);
+  auto kernel = make_array_kernel(function.emit, {kBits, true, kBits, true}, lanes, kCount, profile,
+                                  precision, kRepeats);
   if (!kernel) return NAN;
   std::mt19937 random(3);
   std::uniform_real_distribution<T> numbers(static_cast<T>(std::max(function.low, -9.0)),
@@ -31,14 +31,7 @@ double nanoseconds(const MathFunction& function, const DeviceProfile& profile,
   std::vector<T> x(kCount), y(kCount), results(kCount);
   for (T& number : x) number = numbers(random);
   for (T& number : y) number = numbers(random);
-  double best = HUGE_VAL;  // of runs long enough for the clock
-  for (int round = 0; round < 8; ++round) {
-    constexpr int kRuns = 100;
-    const double start = thread_seconds();
-    for (int run = 0; run < kRuns; ++run) kernel->run({results.data(), x.data(), y.data()});
-    best = std::min(best, (thread_seconds() - start) / kRuns);
-  }
-  return best * 1e9 / kCount;
+  return best_time(*kernel, {results.data(), x.data(), y.data()}, 0.01) * 1e9 / kCount / kRepeats;
 }
 
 // Returns whether the errors are within the limits.

@@ -145,7 +145,7 @@ const std::vector<MathFunction>& math_functions() {
 
 Result<RunnableKernel> make_array_kernel(const EmitElement& emit, const ArrayTypes& types,
                                          int lanes, int64_t count, const DeviceProfile& profile,
-                                         MathPrecision precision) {
+                                         MathPrecision precision, int repeats) {
   KernelBuilder b(profile);
   auto& ir = b.ir();
   b.begin_kernel("math");
@@ -155,7 +155,7 @@ Result<RunnableKernel> make_array_kernel(const EmitElement& emit, const ArrayTyp
     return lanes == 1 ? type : llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes));
   };
   const IrValues pointers = b.pointer_arguments(0, 3);
-  b.loop(b.index(0), b.index(count), lanes, [&](Value* i) {
+  const auto body = [&](Value* i) {
     const auto load = [&](Value* pointer) {
       return ir.CreateAlignedLoad(vector_of(from), ir.CreateInBoundsGEP(from, pointer, i),
                                   llvm::Align(types.from_bits / 8));
@@ -166,7 +166,9 @@ Result<RunnableKernel> make_array_kernel(const EmitElement& emit, const ArrayTyp
     Value* result = emit(emitter, x, y);
     ir.CreateAlignedStore(result, ir.CreateInBoundsGEP(to, pointers[0], i),
                           llvm::Align(types.to_bits / 8));
-  });
+  };
+  b.loop(b.index(0), b.index(repeats), 1,
+         [&](Value*) { b.loop(b.index(0), b.index(count), lanes, body); });
   b.ret_void();
   SLUICE_ASSIGN(const GeneratedKernel kernel, b.finish("math"));
   return RunnableKernel::load(kernel);
@@ -224,9 +226,12 @@ std::vector<long double> references(const MathFunction& function, const std::vec
   std::vector<long double> results(x.size());
   for (size_t i = 0; i < x.size(); ++i) {
     const T a = flushes ? flushed(x[i]) : x[i], b = flushes ? flushed(y[i]) : y[i];
-    // The sum of a floor modulus is rounded once, to the type.
+    // The sum of a floor modulus is rounded once, to the type; a remainder that is flushed is
+    // already the result.
     if (function.name == "floor_modulus") {
-      results[i] = floor_modulus(a, b);
+      const T remainder = std::fmod(a, b);
+      const bool is_flushed = flushes && remainder != 0 && flushed(remainder) == 0;
+      results[i] = is_flushed ? remainder : floor_modulus(a, b);
     } else if (sizeof(T) == 4 && function.quick_reference) {
       results[i] = function.quick_reference(a, b);
     } else {

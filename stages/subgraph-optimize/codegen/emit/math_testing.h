@@ -26,7 +26,7 @@ struct MathFunction {
 const std::vector<MathFunction>& math_functions();
 
 // Emits to[i] = f(x[i], y[i]) for vectors of `lanes` lanes (1: scalars) over `count` elements, a
-// multiple of the lanes. T is the type of x and y, R that of the results.
+// multiple of the lanes, all of it `repeats` times.
 using EmitElement = std::function<llvm::Value*(MathEmitter&, llvm::Value* x, llvm::Value* y)>;
 struct ArrayTypes {
   unsigned from_bits;
@@ -36,7 +36,7 @@ struct ArrayTypes {
 };
 Result<RunnableKernel> make_array_kernel(const EmitElement& emit, const ArrayTypes& types,
                                          int lanes, int64_t count, const DeviceProfile& profile,
-                                         MathPrecision precision);
+                                         MathPrecision precision, int repeats = 1);
 
 // Applies a function to all elements of x and y (arity 2), in chunks through one kernel.
 template <typename T>

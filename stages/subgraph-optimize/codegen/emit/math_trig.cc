@@ -28,16 +28,16 @@ ReducedAngle reduce_small(const MathBasics& m, Value* x, bool is_cosine) {
                               ? m.round_product(m.multiply_add(x, kInversePi, m.number(x, -0.5)), 1)
                               : m.round_product(x, kInversePi);
   Value* multiple = is_cosine ? m.add(n.value, 0.5) : n.value;
-  Value* rest = x;
+  Value* remainder = x;
   for (const double part :
        MathBasics::is_double(x) ? Coefficients(kDoublePi) : Coefficients(kSinglePi))
-    rest = m.multiply_add(multiple, -part, rest);
-  return {rest, m.bits(n.shifted)};
+    remainder = m.multiply_add(multiple, -part, remainder);
+  return {remainder, m.bits(n.shifted)};
 }
 
-// Returns (-1)^parity sin(rest).
+// Returns (-1)^parity sin(remainder).
 Value* signed_sine(const MathBasics& m, const ReducedAngle& angle) {
-  Value* r = angle.rest;
+  Value* r = angle.remainder;
   Value* square = m.mul(r, r);
   Value* p = m.polynomial(square,
                           MathBasics::is_double(r) ? Coefficients(kDouble) : Coefficients(kSingle));

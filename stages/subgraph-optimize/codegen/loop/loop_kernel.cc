@@ -11,7 +11,7 @@ namespace {
 
 // A block has at least about this many cycles of work, several times what its launch costs.
 constexpr double kBlockCycles = 16384;
-constexpr uint32_t kMostBlocks = 64;
+constexpr uint32_t kMaxBlocks = 64;
 
 class LoopKernel {
  public:
@@ -77,10 +77,10 @@ class LoopKernel {
     }
     if (loop::is_fixed(graph_)) {
       kernel.blocks =
-          static_cast<uint32_t>(std::clamp<double>(cycles / kBlockCycles, 1, kMostBlocks));
+          static_cast<uint32_t>(std::clamp<double>(cycles / kBlockCycles, 1, kMaxBlocks));
       return;
     }
-    kernel.blocks = kMostBlocks;
+    kernel.blocks = kMaxBlocks;
     kernel.multiply_adds = largest_operand();
     const double per_element = cycles / static_cast<double>(elements);
     kernel.multiply_adds_per_block =

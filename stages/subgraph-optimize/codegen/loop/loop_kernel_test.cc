@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 
+#include "common/loop/interpreter.h"
 #include "common/loop/lowering_testing.h"
 #include "common/target/kernel_specification.h"
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
@@ -49,17 +51,21 @@ Result<void> run_kernel(const loop::LoopGraph& graph, std::span<const int64_t> s
   return {};
 }
 
-// Runs the kernels of all profiles; the results of one are checked, chosen by the number of calls,
-// so that every profile has every third case.
-Result<void> run_kernels(const loop::LoopGraph& graph, std::span<const int64_t> sizes,
-                         std::span<std::byte* const> operands) {
+// Runs one kernel in so many calls, for one profile after the other, and the interpreter otherwise:
+// making a kernel takes long. SLUICE_ALL_LOOPS in the environment: all calls.
+Result<void> run_sample(const loop::LoopGraph& graph, std::span<const int64_t> sizes,
+                        std::span<std::byte* const> operands) {
+  constexpr size_t kSample = 7;
   static size_t calls = 0;
-  return run_kernel(graph, sizes, operands, profiles()[calls++ % profiles().size()]);
+  const size_t call = calls++;
+  const bool all = std::getenv("SLUICE_ALL_LOOPS") != nullptr;
+  if (!all && call % kSample != 0) return loop::interpret(graph, sizes, operands);
+  return run_kernel(graph, sizes, operands, profiles()[(call / kSample) % profiles().size()]);
 }
 
 // All cases of common/loop/lower run generated kernels here.
 const bool kIsSet = [] {
-  loop::set_loops_runner({run_kernels, 64});
+  loop::set_loops_runner({run_sample, 64});
   return true;
 }();
 
@@ -74,7 +80,7 @@ class LoopKernelTest : public testing::TestWithParam<size_t> {
                             },
                             0});
     std::string text = lowering_difference(test);
-    loop::set_loops_runner({run_kernels, 64});
+    loop::set_loops_runner({run_sample, 64});
     return text;
   }
 };
@@ -127,6 +133,23 @@ TEST_P(LoopKernelTest, Reductions) {
                           {{"x", {-1, 1}}}}),
               "")
         << axis;
+  }
+}
+
+TEST_P(LoopKernelTest, StridedAndRepeated) {
+  for (const std::string type : {"f32", "u8", "f64", "f16"}) {
+    EXPECT_EQ(difference({one_node("%x: " + type + "[3, 5, 37, 75]",
+                                   "%y = MaxPool(%x) {kernel_shape = [3, 3], strides = [2, 2], "
+                                   "pads = [1, 1, 1, 1]}")}),
+              "")
+        << type;
+    EXPECT_EQ(difference({"graph @main(%x: " + type +
+                          "[1, 3, 37, 75]) -> (%y) {\n%s = constant f32[4] [1, 1, 2, 2]\n"
+                          "%y = Resize(%x, _, %s) {mode = \"nearest\", "
+                          "coordinate_transformation_mode = \"asymmetric\", "
+                          "nearest_mode = \"floor\"}\n}\n"}),
+              "")
+        << type;
   }
 }
 

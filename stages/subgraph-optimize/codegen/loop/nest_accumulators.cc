@@ -54,11 +54,11 @@ Value* NestEmitter::neutral(const Accumulator& accumulator) {
   if (real) return llvm::ConstantFP::getInfinity(type, is_max);
   const unsigned bits = type->getIntegerBitWidth();
   const bool is_signed = dtype_is_signed(accumulator.dtype);
-  const llvm::APInt least =
+  const llvm::APInt lowest =
       is_signed ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getMinValue(bits);
   const llvm::APInt largest =
       is_signed ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits);
-  return llvm::ConstantInt::get(type, is_max ? least : largest);
+  return llvm::ConstantInt::get(type, is_max ? lowest : largest);
 }
 
 // A constant is of the sweep itself, which has not been emitted yet.
@@ -101,6 +101,20 @@ void NestEmitter::read_carried(size_t sweep, const IrValues& carried) {
   }
 }
 
+// The larger or smaller of the value so far and a fresh one. A NaN so far stays, since a comparison
+// with it is false; a fresh NaN is found without waiting for the value so far.
+Value* NestEmitter::extreme(const Accumulator& accumulator, Value* so_far, Value* fresh) {
+  const bool is_max = accumulator.combine == Combine::kMax;
+  if (!is_real(accumulator.dtype)) {
+    const loop::ScalarOp op = is_max ? loop::ScalarOp::kMax : loop::ScalarOp::kMin;
+    return scalar_.emit(op, accumulator.dtype, accumulator.dtype, {so_far, fresh});
+  }
+  llvm::IRBuilder<>& ir = b_.ir();
+  Value* wins = is_max ? ir.CreateFCmpOGT(fresh, so_far) : ir.CreateFCmpOLT(fresh, so_far);
+  Value* extreme = ir.CreateSelect(wins, fresh, so_far);
+  return ir.CreateSelect(ir.CreateFCmpUNO(fresh, fresh), fresh, extreme);
+}
+
 Value* NestEmitter::combine(const Accumulator& accumulator, Value* a, Value* b) {
   const DType dtype = accumulator.dtype;
   switch (accumulator.combine) {
@@ -109,9 +123,8 @@ Value* NestEmitter::combine(const Accumulator& accumulator, Value* a, Value* b) 
     case Combine::kProduct:
       return scalar_.emit(loop::ScalarOp::kMul, dtype, dtype, {a, b});
     case Combine::kMax:
-      return scalar_.emit(loop::ScalarOp::kMax, dtype, dtype, {a, b});
     case Combine::kMin:
-      return scalar_.emit(loop::ScalarOp::kMin, dtype, dtype, {a, b});
+      return extreme(accumulator, a, b);
     default:
       return b;
   }
@@ -130,8 +143,8 @@ Value* NestEmitter::is_better(const Accumulator& accumulator, Value* key, Value*
   return b_.ir().CreateOr(above, b_.ir().CreateAnd(equal, wins));
 }
 
-// The first iteration's number is taken even when it is NaN, which then stays: true in the lanes that
-// are at the first iteration and have a NaN. Null: there are none.
+// The first iteration's number is taken even when it is NaN, which then stays: true in the lanes
+// that are at the first iteration and have a NaN. Null: there are none.
 Value* NestEmitter::is_first_nan(size_t sweep, const Accumulator& accumulator, Value* key,
                                  int copy) {
   const std::vector<loop::AxisId>& axes = flat_.nest.sweeps[sweep].axes;
@@ -168,7 +181,7 @@ IrValues NestEmitter::combined(size_t sweep) {
     for (int copy = 0; copy < copies; ++copy) {
       const auto c = static_cast<size_t>(copy);
       Value* fresh = placed(value(accumulator.value, copy), neutral(accumulator));
-      Value *next = nullptr, *keep = piece_.mask;
+      Value *next = nullptr, *keep = present(copy);
       if (has_position(accumulator)) {
         Value* position = placed(value(accumulator.position, copy), b_.index(0));
         Value* better = is_better(accumulator, fresh, position, own.value[c], own.position[c]);

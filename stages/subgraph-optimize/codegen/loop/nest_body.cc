@@ -41,6 +41,7 @@ void NestEmitter::emit_instructions(size_t sweep) {
     values_[i].clear();
     for (int copy = 0; copy < copies; ++copy) {
       copy_in_hand_ = copy;
+      scalar_.set_active(present(copy));
       Value* made = emit_instruction(id, copy);
       values_[i].push_back(made);
     }
@@ -123,6 +124,7 @@ Value* NestEmitter::expression_lanes(ExpressionId id, int copy) {
 
 // All guards hold: one bool, or one for each lane.
 Value* NestEmitter::guard_condition(const std::vector<loop::Guard>& guards, int copy) {
+  if (ignores_guards_) return b_.ir().getInt1(true);
   Value* condition = nullptr;
   for (const loop::Guard& guard : guards) {
     Value* holds = nullptr;
@@ -194,7 +196,7 @@ Value* NestEmitter::address(const loop::Buffer& buffer, loop::BufferId id, Expre
   }
   if (copy > 0 && differs_by_copy(offset)) {
     const auto linear = loop::split_linear(graph_.expressions, offset, copy_symbol_);
-    if (linear && !differs_by_copy(linear->rest)) {
+    if (linear && !differs_by_copy(linear->remainder)) {
       Value* first = b_.ir().CreateGEP(type, base, index_.number(offset));
       Value* stride = index_.number(linear->stride);
       return b_.ir().CreateGEP(type, first,
@@ -216,10 +218,14 @@ Value* NestEmitter::under(Value* condition, const std::function<Value*()>& value
         yes = b_.ir().GetInsertBlock();
       },
       [&] { no = b_.ir().GetInsertBlock(); });
-  if (made->getType()->isVectorTy() && !otherwise->getType()->isVectorTy()) {
+  const auto widened_in = [&](llvm::BasicBlock* block, Value* number) {
     llvm::IRBuilderBase::InsertPointGuard guard(b_.ir());
-    b_.ir().SetInsertPoint(no->getTerminator());
-    otherwise = widened(otherwise);
+    b_.ir().SetInsertPoint(block->getTerminator());
+    return widened(number);
+  };
+  if (made->getType() != otherwise->getType()) {
+    made = widened_in(yes, made);
+    otherwise = widened_in(no, otherwise);
   }
   llvm::PHINode* phi = b_.ir().CreatePHI(made->getType(), 2);
   phi->addIncoming(made, yes);
@@ -231,18 +237,18 @@ Value* NestEmitter::emit_load(InstructionId id, int copy) {
   const loop::Instruction& own = instruction(id);
   const loop::Buffer& buffer = graph_.buffers[static_cast<size_t>(own.access.buffer)];
   const ExpressionId offset = flat_.load_offsets[static_cast<size_t>(id)];
-  if (own.guards.empty())
-    return load_elements(buffer, own.access.buffer, offset, copy, piece_.mask);
+  if (own.guards.empty() || ignores_guards_)
+    return load_elements(buffer, own.access.buffer, offset, copy, present(copy));
   Value* condition = guard_condition(own.guards, copy);
   Value* otherwise = value(own.operands[0], copy);
   if (!condition->getType()->isVectorTy()) {
     return under(
         condition,
-        [&] { return load_elements(buffer, own.access.buffer, offset, copy, piece_.mask); },
+        [&] { return load_elements(buffer, own.access.buffer, offset, copy, present(copy)); },
         otherwise);
   }
   Value* loaded =
-      load_elements(buffer, own.access.buffer, offset, copy, both(piece_.mask, condition));
+      load_elements(buffer, own.access.buffer, offset, copy, both(present(copy), condition));
   return b_.ir().CreateSelect(condition, widened(loaded), widened(otherwise));
 }
 
@@ -259,7 +265,7 @@ Value* NestEmitter::load_elements(const loop::Buffer& buffer, loop::BufferId id,
       return from_memory(buffer.dtype,
                          b_.ir().CreateAlignedLoad(type, address(buffer, id, offset, copy), align));
     };
-    if (mask == nullptr || mask == piece_.mask) return load();
+    if (mask == nullptr || mask == present(copy)) return load();
     Value* any = b_.ir().CreateOrReduce(mask);
     return under(
         any, load,
@@ -268,7 +274,7 @@ Value* NestEmitter::load_elements(const loop::Buffer& buffer, loop::BufferId id,
   auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(piece_.lanes));
   const auto linear = loop::split_linear(graph_.expressions, offset, lane_symbol_);
   const bool is_local = buffer.is_local && plan_.vector == NestPlan::Vector::kOuter;
-  const bool is_row = is_local || (linear && !differs(linear->rest) &&
+  const bool is_row = is_local || (linear && !differs(linear->remainder) &&
                                    graph_.expressions.as_constant(linear->stride) == 1);
   if (is_row) {
     Value* from = address(buffer, id, offset, copy);
@@ -276,6 +282,9 @@ Value* NestEmitter::load_elements(const loop::Buffer& buffer, loop::BufferId id,
                         ? static_cast<Value*>(b_.ir().CreateAlignedLoad(vector, from, align))
                         : b_.ir().CreateMaskedLoad(vector, from, align, mask,
                                                    llvm::Constant::getNullValue(vector));
+    return from_memory(buffer.dtype, loaded);
+  }
+  if (Value* loaded = load_pattern(buffer, id, offset, copy, mask)) {
     return from_memory(buffer.dtype, loaded);
   }
   Value* pointers =
@@ -286,6 +295,79 @@ Value* NestEmitter::load_elements(const loop::Buffer& buffer, loop::BufferId id,
   return from_memory(buffer.dtype,
                      b_.ir().CreateMaskedGather(vector, pointers, align, mask,
                                                 llvm::Constant::getNullValue(vector)));
+}
+
+// Elements at a small stride, or each several times, when all lanes are there: loaded as neighbours
+// and shuffled. Null: they lie otherwise.
+Value* NestEmitter::load_pattern(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
+                                 int copy, Value* mask) {
+  if (mask != nullptr || (!has_masks() && dtype_bits(buffer.dtype) < 32)) return nullptr;
+  llvm::Type* type = memory_type(buffer.dtype);
+  const llvm::Align align = alignment_of(buffer.dtype);
+  const auto linear = loop::split_linear(graph_.expressions, offset, lane_symbol_);
+  if (!linear) {
+    const int64_t times = repeated_times(offset);
+    return times == 1 ? nullptr
+                      : load_repeated(type, address(buffer, id, offset, copy), times, align);
+  }
+  const auto stride = graph_.expressions.as_constant(linear->stride);
+  if (differs(linear->remainder) || !stride || *stride < 2 || *stride > 4) return nullptr;
+  return load_strided(type, address(buffer, id, offset, copy), *stride, align);
+}
+
+// Every `stride`-th element: the vectors that contain them, and nothing after the last one, are
+// loaded and shuffled.
+Value* NestEmitter::load_strided(llvm::Type* type, Value* from, int64_t stride, llvm::Align align) {
+  const auto lanes = static_cast<int64_t>(piece_.lanes);
+  auto* wide = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes * stride));
+  std::vector<int> picked;
+  std::vector<llvm::Constant*> is_read;
+  for (int64_t i = 0; i < lanes; ++i) picked.push_back(static_cast<int>(i * stride));
+  for (int64_t i = 0; i < lanes * stride; ++i)
+    is_read.push_back(b_.ir().getInt1(i <= (lanes - 1) * stride));
+  Value* loaded = b_.ir().CreateMaskedLoad(wide, from, align, llvm::ConstantVector::get(is_read),
+                                           llvm::Constant::getNullValue(wide));
+  return b_.ir().CreateShuffleVector(loaded, picked);
+}
+
+// Neighbours that are each repeated `times` times.
+Value* NestEmitter::load_repeated(llvm::Type* type, Value* from, int64_t times, llvm::Align align) {
+  const auto lanes = static_cast<int64_t>(piece_.lanes);
+  Value* loaded = b_.ir().CreateAlignedLoad(
+      llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes / times)), from, align);
+  std::vector<int> picked;
+  for (int64_t i = 0; i < lanes; ++i) picked.push_back(static_cast<int>(i / times));
+  return b_.ir().CreateShuffleVector(loaded, picked);
+}
+
+// How often each element of a contiguous run is repeated along the lanes, as where an image is
+// enlarged: the offset grows by one with floordiv(lane axis, times) and with nothing else. 1: it is
+// not of that form. Pieces begin at multiples of the number of lanes.
+int64_t NestEmitter::repeated_times(ExpressionId offset) {
+  const auto [found, inserted] = repeated_.try_emplace(offset, 1);
+  if (!inserted || expression_differs(graph_, offset, {}, by_lane_)) return found->second;
+  ExpressionTable& table = graph_.expressions;
+  const auto add_symbol = [&](int64_t high) {
+    Symbol symbol;
+    symbol.name = fmt::format("r{}", graph_.symbols.size());
+    symbol.low = 0, symbol.high = high;
+    graph_.symbols.push_back({loop::SymbolRole::kAxis, -1, -1});
+    return table.add_symbol(std::move(symbol));
+  };
+  for (const int64_t times : {2, 4, 8}) {
+    if (piece_.lanes % times != 0) continue;
+    const SymbolId quotient = add_symbol(INT32_MAX), remainder = add_symbol(times - 1);
+    std::vector<ExpressionId> replacement(table.symbol_count(), -1);
+    replacement[static_cast<size_t>(lane_symbol_)] =
+        table.add(table.multiply(table.constant(times), table.symbol_expression(quotient)),
+                  table.symbol_expression(remainder));
+    const ExpressionId split = table.substitute(offset, replacement);
+    const auto linear = loop::split_linear(table, split, quotient);
+    if (linear && table.as_constant(linear->stride) == 1 &&
+        !loop::mentions(table, linear->remainder, remainder))
+      return repeated_[offset] = times;
+  }
+  return 1;
 }
 
 // A square of elements that are neighbours along the tile axis: one vector for each lane's row,
@@ -340,10 +422,10 @@ void NestEmitter::emit_store(const loop::Store& store, ExpressionId offset, int 
   const auto put = [&](Value* mask) {
     store_elements(buffer, store.access.buffer, offset, copy, stored, mask);
   };
-  if (store.guards.empty()) return put(piece_.mask);
+  if (store.guards.empty() || ignores_guards_) return put(present(copy));
   Value* condition = guard_condition(store.guards, copy);
-  if (condition->getType()->isVectorTy()) return put(both(piece_.mask, condition));
-  b_.if_else(condition, [&] { put(piece_.mask); }, [] {});
+  if (condition->getType()->isVectorTy()) return put(both(present(copy), condition));
+  b_.if_else(condition, [&] { put(present(copy)); }, [] {});
 }
 
 void NestEmitter::store_elements(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
@@ -359,8 +441,8 @@ void NestEmitter::store_elements(const loop::Buffer& buffer, loop::BufferId id, 
   }
   Value* lanes = to_memory(buffer.dtype, widened(stored));
   const auto linear = loop::split_linear(graph_.expressions, offset, lane_symbol_);
-  if (is_local ||
-      (linear && !differs(linear->rest) && graph_.expressions.as_constant(linear->stride) == 1)) {
+  if (is_local || (linear && !differs(linear->remainder) &&
+                   graph_.expressions.as_constant(linear->stride) == 1)) {
     Value* to = address(buffer, id, offset, copy);
     if (mask == nullptr) {
       b_.ir().CreateAlignedStore(lanes, to, align);

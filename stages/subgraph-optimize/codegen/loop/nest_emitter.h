@@ -3,6 +3,10 @@
 // Include it only in files that emit IR: it brings LLVM's headers.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <utility>
+
 #include "stages/subgraph-optimize/codegen/emit/scalar.h"
 #include "stages/subgraph-optimize/codegen/loop/index_emitter.h"
 #include "stages/subgraph-optimize/codegen/loop/nest_plan.h"
@@ -22,8 +26,8 @@ class NestEmitter {
   void emit(llvm::Value* block, llvm::Value* blocks);
 
  private:
-  // The points that are computed at once: `copies` vectors of `lanes`, of which `mask` are there
-  // (null: all; only with one copy).
+  // The points that are computed at once: `copies` vectors of `lanes`; of the last copy the lanes
+  // of `mask` are there (null: all).
   struct Piece {
     int lanes = 1;
     int copies = 1;
@@ -38,12 +42,15 @@ class NestEmitter {
   void choose_loops();
   llvm::Value* emit_units(llvm::Value*& chunk, llvm::Value*& chunks);
   void emit_unit(llvm::Value* unit, llvm::Value* chunk, llvm::Value* chunks);
-  void emit_rest(size_t axis, llvm::Value* begin, llvm::Value* end);
+  void emit_inner_axes(size_t axis, llvm::Value* begin, llvm::Value* end);
   void emit_lane_axis(llvm::Value* begin, llvm::Value* end);
   void emit_tiles(llvm::Value* begin, llvm::Value* end);
   // Runs `body` for pieces that cover [begin, end) of an axis, with `carried` values through all.
   IrValues emit_pieces(SymbolId symbol, llvm::Value* begin, llvm::Value* end, IrValues carried,
                        const std::function<IrValues(const IrValues& carried)>& body);
+  void emit_guarded_point();
+  llvm::Value* all_guards_hold();
+  std::optional<std::pair<llvm::Value*, llvm::Value*>> extremes(ExpressionId id);
   void emit_point();  // all sweeps
   void emit_sweep(size_t sweep);
   IrValues emit_sweep_axes(size_t sweep, size_t axis, const IrValues& carried);
@@ -56,6 +63,8 @@ class NestEmitter {
   void read_carried(size_t sweep, const IrValues& carried);
   IrValues combined(size_t sweep);
   void finish_accumulators(size_t sweep, const IrValues& carried);
+  llvm::Value* extreme(const loop::Accumulator& accumulator, llvm::Value* so_far,
+                       llvm::Value* fresh);
   llvm::Value* combine(const loop::Accumulator& accumulator, llvm::Value* a, llvm::Value* b);
   llvm::Value* neutral(const loop::Accumulator& accumulator);
   llvm::Value* is_better(const loop::Accumulator& accumulator, llvm::Value* key,
@@ -77,10 +86,18 @@ class NestEmitter {
   void store_elements(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset, int copy,
                       llvm::Value* value, llvm::Value* mask);
   bool load_tile(loop::InstructionId id);
+  llvm::Value* load_pattern(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
+                            int copy, llvm::Value* mask);
+  llvm::Value* load_strided(llvm::Type* type, llvm::Value* from, int64_t stride, llvm::Align align);
+  llvm::Value* load_repeated(llvm::Type* type, llvm::Value* from, int64_t times, llvm::Align align);
+  int64_t repeated_times(ExpressionId offset);
   llvm::Value* guard_condition(const std::vector<loop::Guard>& guards, int copy);
   llvm::Value* expression_lanes(ExpressionId id, int copy);
   llvm::Value* expression_number(ExpressionId id, int copy);
   llvm::Value* both(llvm::Value* a, llvm::Value* b);  // of masks, null: all
+  llvm::Value* present(int copy) const {              // the lanes of a copy that are there
+    return copy == piece_.copies - 1 ? piece_.mask : nullptr;
+  }
   llvm::Value* value(loop::InstructionId id, int copy);
   llvm::Value* from_memory(DType dtype, llvm::Value* value);
   llvm::Value* to_memory(DType dtype, llvm::Value* value);
@@ -107,7 +124,7 @@ class NestEmitter {
   ScalarEmitter scalar_;
   IndexEmitter index_;
   std::vector<loop::AxisId> block_axes_;  // whose points are split over the blocks
-  std::vector<loop::AxisId> rest_axes_;   // loops inside
+  std::vector<loop::AxisId> inner_axes_;  // loops inside
   loop::AxisId split_axis_ = -1;          // split into chunks when block_axes_ have few points
 
   // Of the code that is being emitted.
@@ -115,10 +132,12 @@ class NestEmitter {
   SymbolId lane_symbol_ = -1;
   SymbolId copy_symbol_ = -1;  // along which copies lie: the lane symbol, or the tile axis
   int copy_in_hand_ = 0;
-  std::vector<bool> by_lane_, by_tile_;  // by instruction: differs between lanes, tile copies
-  std::vector<IrValues> values_;         // by instruction: one, or one a copy
-  std::vector<Carried> accumulators_;    // present, or final, values
-  std::vector<bool> is_final_;           // by accumulator
+  bool ignores_guards_ = false;               // they hold for the piece at hand
+  std::vector<bool> by_lane_, by_tile_;       // by instruction: differs between lanes, tile copies
+  std::vector<IrValues> values_;              // by instruction: one, or one a copy
+  std::map<ExpressionId, int64_t> repeated_;  // looked up only
+  std::vector<Carried> accumulators_;         // present, or final, values
+  std::vector<bool> is_final_;                // by accumulator
 };
 
 }  // namespace sluice

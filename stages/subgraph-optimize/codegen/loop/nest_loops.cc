@@ -18,6 +18,12 @@ namespace {
 
 // Enough parts for any number of threads, and for some to take longer than others.
 constexpr int64_t kUnits = 64;
+// Nests of more instructions are not written twice, with and without guards.
+constexpr size_t kMaxVersioned = 48;
+// The last loop of a sweep is written out when it has at most this many iterations of at most so
+// many instructions.
+constexpr int64_t kMaxWrittenOut = 8;
+constexpr size_t kMaxInstructionsWrittenOut = 16;
 
 }  // namespace
 
@@ -53,7 +59,7 @@ void NestEmitter::choose_loops() {
   int64_t points = 1;
   for (const loop::AxisId id : flat_.outer) {
     if (id == plan_.axis || id == plan_.tile_axis) continue;
-    (points < kUnits ? block_axes_ : rest_axes_).push_back(id);
+    (points < kUnits ? block_axes_ : inner_axes_).push_back(id);
     points *= std::max<int64_t>(nominal_number(graph_, axis(id).extent), 1);
   }
   split_axis_ = plan_.tile_axis >= 0 ? plan_.tile_axis : plan_.axis;
@@ -94,15 +100,15 @@ void NestEmitter::emit_unit(Value* unit, Value* chunk, Value* chunks) {
     index_.set_axis(axis(block_axes_[i]).symbol, i == 0 ? unit : b_.mod(unit, size));
     if (i > 0) unit = b_.div(unit, size);
   }
-  emit_rest(0, begin, end);
+  emit_inner_axes(0, begin, end);
 }
 
-void NestEmitter::emit_rest(size_t number, Value* begin, Value* end) {
-  if (number < rest_axes_.size()) {
-    const loop::AxisId id = rest_axes_[number];
+void NestEmitter::emit_inner_axes(size_t number, Value* begin, Value* end) {
+  if (number < inner_axes_.size()) {
+    const loop::AxisId id = inner_axes_[number];
     b_.loop(b_.index(0), extent(id), 1, [&](Value* i) {
       index_.set_axis(axis(id).symbol, i);
-      emit_rest(number + 1, begin, end);
+      emit_inner_axes(number + 1, begin, end);
     });
   } else if (plan_.tile_axis >= 0) {
     emit_tiles(begin, end);
@@ -117,9 +123,80 @@ void NestEmitter::emit_rest(size_t number, Value* begin, Value* end) {
 void NestEmitter::emit_lane_axis(Value* begin, Value* end) {
   lane_symbol_ = copy_symbol_ = axis(plan_.axis).symbol;
   emit_pieces(lane_symbol_, begin, end, {}, [&](const IrValues&) {
-    emit_point();
+    emit_guarded_point();
     return IrValues{};
   });
+}
+
+// Pieces for which all guards hold are computed without them.
+void NestEmitter::emit_guarded_point() {
+  Value* is_inside = all_guards_hold();
+  if (is_inside == nullptr) return emit_point();
+  b_.if_else(
+      is_inside,
+      [&] {
+        ignores_guards_ = true;
+        emit_point();
+        ignores_guards_ = false;
+      },
+      [&] { emit_point(); });
+}
+
+// A condition that is enough for all guards of the nest to hold in all lanes and iterations of the
+// piece at hand. Null: there are no guards, or it is not known.
+Value* NestEmitter::all_guards_hold() {
+  std::vector<loop::Guard> guards;
+  for (const loop::Instruction& own : flat_.nest.instructions)
+    guards.insert(guards.end(), own.guards.begin(), own.guards.end());
+  for (const loop::Sweep& sweep : flat_.nest.sweeps) {
+    for (const loop::Store& store : sweep.stores)
+      guards.insert(guards.end(), store.guards.begin(), store.guards.end());
+  }
+  if (guards.empty() || flat_.nest.instructions.size() > kMaxVersioned) return nullptr;
+  std::sort(guards.begin(), guards.end());
+  guards.erase(std::unique(guards.begin(), guards.end()), guards.end());
+  Value* condition = b_.ir().getInt1(true);
+  for (const loop::Guard& guard : guards) {
+    const auto value = extremes(guard.value), limit = extremes(guard.limit);
+    if (!value || !limit) return nullptr;
+    condition = b_.ir().CreateAnd(condition, b_.ir().CreateICmpSGE(value->first, b_.index(0)));
+    condition = b_.ir().CreateAnd(condition, b_.ir().CreateICmpSLT(value->second, limit->first));
+  }
+  return condition;
+}
+
+// The least and the largest value of an expression over the piece at hand and all inner axes;
+// nothing when it is not linear in them, or mentions loaded values.
+std::optional<std::pair<Value*, Value*>> NestEmitter::extremes(ExpressionId id) {
+  Value *low = b_.index(0), *high = b_.index(0);
+  const auto add_span = [&](SymbolId symbol, Value* span) {
+    if (!loop::mentions(graph_.expressions, id, symbol)) return true;
+    const auto linear = loop::split_linear(graph_.expressions, id, symbol);
+    const auto stride =
+        linear ? graph_.expressions.as_constant(linear->stride) : std::optional<int64_t>();
+    if (!stride) return false;
+    (*stride > 0 ? high : low) = b_.add(*stride > 0 ? high : low, b_.mul(span, *stride));
+    id = linear->remainder;
+    return true;
+  };
+  // The lane axis counts on from its present value.
+  if (const auto linear = loop::split_linear(graph_.expressions, id, lane_symbol_)) {
+    const auto stride = graph_.expressions.as_constant(linear->stride);
+    if (!stride) return std::nullopt;
+    Value* span = b_.index(*stride * (int64_t{piece_.lanes} * piece_.copies - 1));
+    (*stride > 0 ? high : low) = span;
+  } else {
+    return std::nullopt;
+  }
+  for (const loop::Sweep& sweep : flat_.nest.sweeps) {
+    for (const loop::AxisId inner : sweep.axes) {
+      if (!add_span(axis(inner).symbol, b_.sub(extent(inner), b_.index(1)))) return std::nullopt;
+    }
+  }
+  if (expression_differs(graph_, id, {}, std::vector<bool>(flat_.nest.instructions.size(), true)))
+    return std::nullopt;
+  Value* present = index_.number(id);
+  return std::pair(b_.add(present, low), b_.add(present, high));
 }
 
 // Whole squares of the tile axis first; then the rest of the tile axis, row by row.
@@ -157,7 +234,8 @@ IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrV
     carried = b_.loop(from, to, step, carried, [&](Value* i, const IrValues& now) {
       index_.set_axis(symbol, i);
       piece_ = piece;
-      if (is_masked) piece_.mask = b_.mask(b_.sub(to, i), piece.lanes);
+      Value* last = b_.index(int64_t{piece.lanes} * (piece.copies - 1));
+      if (is_masked) piece_.mask = b_.mask(b_.sub(b_.sub(to, i), last), piece.lanes);
       return body(now);
     });
     return to;
@@ -170,10 +248,18 @@ IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrV
     run(begin, end, 1, {1, 1, nullptr, false}, false);
     return carried;
   }
-  if (plan_.unroll > 1)
-    begin = run(begin, whole(begin, at_once), at_once, {plan_.lanes, plan_.unroll, nullptr, false},
-                false);
-  if (!has_masks() || plan_.unroll == 1)
+  begin = run(begin, whole(begin, at_once), at_once, {plan_.lanes, plan_.unroll, nullptr, false},
+              false);
+  // A remainder of known length is one piece.
+  auto* known = llvm::dyn_cast<llvm::ConstantInt>(b_.sub(end, begin));
+  if (has_masks() && known != nullptr) {
+    const int64_t length = known->getSExtValue();
+    const int copies = static_cast<int>((length + lanes - 1) / lanes);
+    if (length > 0)
+      run(begin, end, at_once, {plan_.lanes, copies, nullptr, false}, length % lanes != 0);
+    return carried;
+  }
+  if (!has_masks() && plan_.unroll > 1)
     begin = run(begin, whole(begin, lanes), lanes, {plan_.lanes, 1, nullptr, false}, false);
   if (has_masks()) {
     run(begin, end, lanes, {plan_.lanes, 1, nullptr, false}, true);
@@ -207,6 +293,16 @@ IrValues NestEmitter::emit_sweep_axes(size_t sweep, size_t number, const IrValue
     piece_ = {1, 1, nullptr, false};
     return after;
   }
+  const auto known = graph_.expressions.as_constant(axis(id).extent);
+  if (known && *known <= kMaxWrittenOut && number + 1 == axes.size() &&
+      flat_.nest.sweeps[sweep].instructions.size() <= kMaxInstructionsWrittenOut) {
+    IrValues now = carried;
+    for (int64_t i = 0; i < *known; ++i) {
+      index_.set_axis(axis(id).symbol, b_.index(i));
+      now = emit_sweep_axes(sweep, number + 1, now);
+    }
+    return now;
+  }
   return b_.loop(b_.index(0), extent(id), 1, carried, [&](Value* i, const IrValues& now) {
     index_.set_axis(axis(id).symbol, i);
     return emit_sweep_axes(sweep, number + 1, now);
@@ -214,7 +310,6 @@ IrValues NestEmitter::emit_sweep_axes(size_t sweep, size_t number, const IrValue
 }
 
 IrValues NestEmitter::emit_iteration(size_t sweep, const IrValues& carried) {
-  scalar_.set_active(piece_.mask);
   read_carried(sweep, carried);
   emit_instructions(sweep);
   IrValues next = combined(sweep);

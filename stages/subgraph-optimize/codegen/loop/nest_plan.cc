@@ -39,7 +39,7 @@ class AccessCost {
   double of(ExpressionId offset, bool is_store) {
     if (!expression_differs(graph_, offset, {symbol_}, differing_)) return is_store ? lanes_ : 0.5;
     const auto linear = loop::split_linear(graph_.expressions, offset, symbol_);
-    const bool by_value = linear && expression_differs(graph_, linear->rest, {}, differing_);
+    const bool by_value = linear && expression_differs(graph_, linear->remainder, {}, differing_);
     if (linear && !by_value && graph_.expressions.as_constant(linear->stride) == 1) return 1;
     return lanes_ * (is_store ? 2.0 : 1.2);
   }
@@ -101,7 +101,7 @@ class Planner {
       for (size_t i = 0; i < sweep.stores.size(); ++i) {
         const auto linear = loop::split_linear(graph_.expressions, nest_.stores[s][i], symbol);
         if (!linear || graph_.expressions.as_constant(linear->stride) != 1) return false;
-        if (expression_differs(graph_, linear->rest, {}, all_values_)) return false;
+        if (expression_differs(graph_, linear->remainder, {}, all_values_)) return false;
         if (reads(sweep, sweep.stores[i].access.buffer)) return false;
       }
     }
@@ -185,7 +185,7 @@ class Planner {
 
   // Four vectors side by side hide latencies; fewer when registers would not do.
   int choose_unroll(const std::vector<bool>& differing) const {
-    int most = 0;
+    int max_values = 0;
     for (const loop::Sweep& sweep : nest_.nest.sweeps) {
       int values = 0, functions = 0;
       for (const InstructionId id : sweep.instructions) {
@@ -196,10 +196,10 @@ class Planner {
                      loop::scalar_row(instruction.op).cost == loop::CostClass::kTranscendental;
       }
       values += static_cast<int>(sweep.accumulators.size()) + 2;
-      most = std::max(most, values + 4 * std::min(functions, 2));
+      max_values = std::max(max_values, values + 4 * std::min(functions, 2));
     }
     for (const int unroll : {4, 2}) {
-      if (most * unroll <= profile_.vector_registers + 8) return unroll;
+      if (max_values * unroll <= profile_.vector_registers + 8) return unroll;
     }
     return 1;
   }
@@ -300,6 +300,9 @@ std::vector<bool> differing_instructions(const loop::LoopGraph& graph, const Fla
         const auto i = static_cast<size_t>(id);
         const loop::Instruction& instruction = loops.instructions[i];
         bool own = differs(nest.load_offsets[i]) || differs(instruction.index);
+        // Lanes along an outer axis have rows of their own.
+        if (instruction.kind == InstructionKind::kLoad && !is_inner && !lane_symbols.empty())
+          own = own || graph.buffers[static_cast<size_t>(instruction.access.buffer)].is_local;
         for (const loop::Guard& guard : instruction.guards)
           own = own || differs(guard.value) || differs(guard.limit);
         for (const InstructionId operand : instruction.operands)

@@ -21,6 +21,16 @@ bool are_own_operands(const Node& node, const std::vector<const Value*>& operand
   return true;
 }
 
+// A node has an input, also where its kernel reads none: all were constants that became part of it.
+void keep_an_input(const Node& node, loop::LoweredNode& lowered) {
+  if (lowered.operands.size() > node.output_count()) return;
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    if (node.input(i) == nullptr) continue;
+    lowered.operands.push_back(node.input(i));
+    return;
+  }
+}
+
 // Replaces a node by a Fused node with it, or with its body's nodes, as body, whose inputs are the
 // operands of the launch: constants that became part of the kernel, and absent inputs, are none.
 class Wrapper {
@@ -117,7 +127,8 @@ Result<void> lower_vector(Graph& graph, const GeneratorOptions& options, KernelC
       node->placement.no_task = true;
       continue;
     }
-    SLUICE_ASSIGN(const loop::LoweredNode lowered, loop::lower_node(*node));
+    SLUICE_ASSIGN(loop::LoweredNode lowered, loop::lower_node(*node));
+    keep_an_input(*node, lowered);
     const std::string text = specification_text(lowered.graph, options.profile, options.math);
     SLUICE_ASSIGN(const KernelId kernel,
                   add_kernel(graph.module(), options.profile, kernels, text,

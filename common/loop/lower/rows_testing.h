@@ -1,15 +1,10 @@
-// Compares lowerings of nodes with constant inputs with the evaluator, for several dtypes and
-// sizes.
+// Compares forms of a node with constant inputs with the evaluator, in fewer words than
+// family_testing.h: dtypes, sizes and values are those of whole tables of forms.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstring>
-#include <map>
-#include <string>
-#include <vector>
 
-#include "common/loop/lowering_testing.h"
+#include "common/loop/lower/family_testing.h"
 
 namespace sluice::loop {
 
@@ -27,22 +22,14 @@ inline const std::vector<std::string> kAllDtypes = {
 inline const std::vector<std::string> kSomeDtypes = {"f32", "f16", "i64", "bool"};
 inline const std::vector<Sizes> kTwoSizes = {{{"N", 5}, {"M", 3}}, {{"N", 9}, {"M", 4}}};
 
-// The dtype T stands for each of the dtypes.
+// The dtype D stands for each of the dtypes; `like` has the error, ranges and values.
 inline void expect_same(const Row& row, const std::vector<std::string>& dtypes = {"f32"},
-                        const std::vector<Sizes>& all = kTwoSizes, const LoweringCase& like = {}) {
-  std::string graph = one_node(row.inputs, row.node);
-  graph.insert(graph.find("{\n") + 2, row.constants + "\n");
-  for (const std::string& dtype : dtypes) {
-    LoweringCase test = like;
-    test.graphs = graph;
-    for (size_t at = 0; (at = test.graphs.find(" T[", at)) != std::string::npos;)
-      test.graphs.replace(at + 1, 1, dtype);
-    for (const Sizes& sizes : all) {
-      test.sizes = sizes;
-      EXPECT_EQ(lowering_difference(test), "")
-          << test.graphs << "N " << sizes.at("N") << ", M " << sizes.at("M");
-    }
-  }
+                        const std::vector<Sizes>& sizes = kTwoSizes,
+                        const LoweringCase& like = {}) {
+  FamilyCase family{row.inputs, row.node, like.ulps, like.ranges, dtypes, row.constants + "\n"};
+  family.sizes = sizes;
+  family.values = like.values;
+  expect_same(family);
 }
 
 // A tensor of i64, for LoweringCase::values.
