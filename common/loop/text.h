@@ -1,5 +1,6 @@
-// The text of a loop graph: what `sluice show --loops` prints, and the specification of a kernel
-// that its digest names. It is complete: the graph that it parses to computes the same.
+// The text of a loop graph, the last part of a kernel's specification
+// (common/target/kernel_specification.h). It is complete: the graph that it parses to computes the
+// same.
 //
 //   loops 1
 //   size n0 = dim 0 in [1, 64] nominal 4
