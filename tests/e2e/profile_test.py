@@ -61,7 +61,8 @@ class Profiles(ProgramCase):
         self.partition(0, composite("a+b", "a", "b"))
         for profile, *parts in (
                 ({"engines": ["rts", "host_cpu", "rts"]}, "engines", "'rts'", "once"),
-                ({"engines": ["host_cpu", "npu"]}, "engines", "'npu'", "aicore, rts, vector, host_cpu"),
+                ({"engines": ["host_cpu", "npu"]}, "engines", "'npu'",
+                 "aicore, rts, vector, host_cpu"),
                 ({"described_engines": described("a", "a")}, "described_engines", "'a'", "once"),
                 ({"described_engines": described("aicore")}, "described_engines", "'aicore'",
                  "another name"),

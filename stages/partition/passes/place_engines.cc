@@ -67,8 +67,8 @@ class Placer {
   // of host_cpu (sluice-subgraph-optimize, store-states-in-place).
   bool may_append(const Node& node) const {
     return has_states_ && node.op() == Op::kConcat && node.output().is_output() &&
-           node.input(0) != nullptr && node.input(0)->is_input() &&
-           !node.input(0)->is_constant() && table_.find(EngineId::kHostCpu) != nullptr;
+           node.input(0) != nullptr && node.input(0)->is_input() && !node.input(0)->is_constant() &&
+           table_.find(EngineId::kHostCpu) != nullptr;
   }
 
   void place(Node& node) {

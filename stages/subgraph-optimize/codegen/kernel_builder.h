@@ -38,7 +38,7 @@ class KernelBuilder {
   llvm::Value* pointer_argument(int index);             // KernelArgs.pointers[index]
   IrValues pointer_arguments(int first, size_t count);  // the `count` ones from index `first` on
   llvm::Value* scratch();
-  llvm::Value* fault();  // the address of the launch's fault
+  llvm::Value* fault();   // the address of the launch's fault
   llvm::Value* block();   // i64
   llvm::Value* blocks();  // i64
   llvm::Value* symbols_argument();
