@@ -32,6 +32,21 @@ Options:
   --header            Also version, options and what the file was made from.
 )";
 
+// Views that exclude each other.
+Result<void> check_request(const ShowRequest& request) {
+  if ((request.check || request.loops) && (request.summary || request.header)) {
+    return make_error(ErrorCode::kUsage, "--{} shows neither a summary nor a header",
+                      request.check ? "check" : "loops");
+  }
+  if (request.loops && (request.check || request.format != "text"))
+    return make_error(ErrorCode::kUsage, "--loops shows text, and nothing else");
+  if (!request.loops && request.node != "*")
+    return make_error(ErrorCode::kUsage, "--node goes with --loops");
+  if (!request.check && !request.sizes.empty())
+    return make_error(ErrorCode::kUsage, "--sizes goes with --check");
+  return {};
+}
+
 Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_input(line));
   if (line.text("--format") == "onnx") SLUICE_TRY(check_binary_output(line));
@@ -39,14 +54,7 @@ Result<ExitClass> run(const CommandLine& line) {
   const ShowRequest request{line.text("--format"), line.flag("--summary"), line.flag("--check"),
                             line.flag("--header"), line.flag("--loops"),   line.text("--sizes"),
                             line.text("--node")};
-  if ((request.check || request.loops) && (request.summary || request.header)) {
-    return make_error(ErrorCode::kUsage, "--{} shows neither a summary nor a header",
-                      request.check ? "check" : "loops");
-  }
-  if (request.loops && (request.check || request.format != "text"))
-    return make_error(ErrorCode::kUsage, "--loops shows text, and nothing else");
-  if (!request.check && !request.sizes.empty())
-    return make_error(ErrorCode::kUsage, "--sizes goes with --check");
+  SLUICE_TRY(check_request(request));
   SLUICE_ASSIGN(const std::string text, show_file(input, request));
   SLUICE_TRY(write_tool_text(line, text));
   return ExitClass::kDone;

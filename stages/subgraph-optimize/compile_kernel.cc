@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "common/base/count_text.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "stages/subgraph-optimize/codegen/llvm_memory.h"
@@ -13,8 +14,8 @@ namespace {
 void tell(const GeneratedKernel& kernel) {
   const bool is_fixed = kernel.multiply_adds_per_block == 0;
   log_line(stage_program(StageId::kSubgraphOptimize), "kernel",
-           fmt::format("{}, {}{} blocks, {} bytes of scratch", kernel.entry,
-                       is_fixed ? "" : "at most ", kernel.blocks, kernel.scratch_bytes));
+           fmt::format("{}, {}{}, {} bytes of scratch", kernel.entry, is_fixed ? "" : "at most ",
+                       count_text(kernel.blocks, "block"), kernel.scratch_bytes));
 }
 
 }  // namespace
