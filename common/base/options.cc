@@ -47,6 +47,8 @@ constexpr std::array kTable = {
     OptionRow{"profile", kSemantic, "native", "the device profile"},
     OptionRow{"denormals", kSemantic, "flush",
               "flush or ieee: what generated kernels do with |x| < 2^-126", "flush|ieee"},
+    OptionRow{"math", kSemantic, "default", "how exact functions of generated kernels are",
+              "default|high_precision|high_performance"},
     OptionRow{"threads", kNonSemantic, "0", "worker threads; 0 means one per usable core", "",
               kMaxThreads},
     OptionRow{"dump-dir", kNonSemantic, "", "folder for the text of the graph after each change"},
@@ -77,6 +79,7 @@ constexpr std::array kTable = {
     OptionRow{"jobs", kNonSemantic, "0",
               "jobs that a service runs at once; 0 means one per usable core", "", kMaxThreads},
     OptionRow{"split", kNonSemantic, "", "folder for root.sg and one file per distinct subgraph"},
+    OptionRow{"kernel", kNonSemantic, "", "file of the specification of a kernel to compile alone"},
 };
 
 }  // namespace
@@ -103,6 +106,7 @@ std::string_view last_reader(std::string_view option) {
       {"static-model-ops-lower-limit", "partition"},
       {"host-scheduling-max-threshold", "partition"},
       {"stable-order", "partition"},
+      {"math", "subgraph-optimize"},
   };
   const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
                                  [&](const Row& each) { return each.option == option; });
@@ -120,9 +124,9 @@ std::string option_argument(const OptionRow& row, std::string_view value) {
 }
 
 bool names_file(std::string_view option) {
-  constexpr std::string_view kNames[] = {"annotate", "external-dir", "model",
-                                         "dump-dir", "stats",        "split",
-                                         "store",    "allow-path",   "propose-sizes"};
+  constexpr std::string_view kNames[] = {"annotate",      "external-dir", "model", "dump-dir",
+                                         "stats",         "split",        "store", "allow-path",
+                                         "propose-sizes", "kernel"};
   return std::find(std::begin(kNames), std::end(kNames), option) != std::end(kNames);
 }
 

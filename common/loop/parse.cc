@@ -4,7 +4,6 @@
 #include <charconv>
 #include <map>
 
-#include "common/base/lexer.h"
 #include "common/loop/text.h"
 #include "common/symbolic/parse_expression.h"
 
@@ -19,7 +18,7 @@ constexpr int32_t kMaxNumber = 1 << 24;  // of an instruction or accumulator
 
 class LoopParser {
  public:
-  LoopParser(std::string_view text, const std::string& name) : lexer_(text, name) {}
+  explicit LoopParser(Lexer lexer) : lexer_(std::move(lexer)) {}
   Result<LoopGraph> parse();
 
  private:
@@ -455,7 +454,6 @@ Result<void> LoopParser::parse_line() {
 }
 
 Result<LoopGraph> LoopParser::parse() {
-  SLUICE_TRY(lexer_.advance());
   SLUICE_TRY(lexer_.expect("loops"));
   SLUICE_TRY(lexer_.take_int("the version of the text", 1, 1));
   while (token().kind != TokenKind::kEnd) SLUICE_TRY(parse_line());
@@ -465,7 +463,11 @@ Result<LoopGraph> LoopParser::parse() {
 }  // namespace
 
 Result<LoopGraph> parse_loops(std::string_view text, const std::string& name) {
-  return LoopParser(text, name).parse();
+  Lexer lexer(text, name);
+  SLUICE_TRY(lexer.advance());
+  return parse_loops(std::move(lexer));
 }
+
+Result<LoopGraph> parse_loops(text::Lexer lexer) { return LoopParser(std::move(lexer)).parse(); }
 
 }  // namespace sluice::loop

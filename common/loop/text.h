@@ -1,5 +1,6 @@
-// The text of a loop graph: what `sluice show --loops` prints, and the specification of a kernel
-// that its digest names. It is complete: the graph that it parses to computes the same.
+// The text of a loop graph, the last part of a kernel's specification
+// (common/target/kernel_specification.h). It is complete: the graph that it parses to computes the
+// same.
 //
 //   loops 1
 //   size n0 = dim 0 in [1, 64] nominal 4
@@ -34,6 +35,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/lexer.h"
 #include "common/base/result.h"
 #include "common/loop/loop_graph.h"
 
@@ -51,6 +53,8 @@ std::string print_loops(const LoopGraph& graph);
 // Parses a text; what it says need not verify. name is that of the text, for errors like
 // "name:line:column: …" (kBadText).
 Result<LoopGraph> parse_loops(std::string_view text, const std::string& name);
+// Parses from the lexer's token to the end: a text that stands below others.
+Result<LoopGraph> parse_loops(text::Lexer lexer);
 
 // Returns "sum", "argmax", …
 std::string_view combine_name(Combine combine);

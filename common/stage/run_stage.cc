@@ -157,6 +157,10 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   SLUICE_TRY(check_output(args));
   SLUICE_TRY(check_output_is_no_input(args.output, args.input));
   SLUICE_TRY(check_output_is_no_input(args.options.text("stats"), args.input));
+  if (stage.instead != nullptr) {
+    SLUICE_ASSIGN(run.output_written, stage.instead(args));
+    if (run.output_written) return {};
+  }
   SLUICE_ASSIGN(StatsFile stats, StatsFile::create(args.options.text("stats")));
   SLUICE_ASSIGN(Module module, read_timed(stage, args, run.times));
   SLUICE_TRY(check_resumed(stage.id, module, args.options));

@@ -36,6 +36,9 @@ struct Stage {
   // model; null: a .sg file.
   Result<Module> (*read)(const StageArgs& args) = nullptr;
   Result<void> (*write)(Module& module, const StageArgs& args) = nullptr;
+  // Other work that an option asks for: returns true when it was done, and nothing else is then;
+  // null: there is none.
+  Result<bool> (*instead)(const StageArgs& args) = nullptr;
 };
 
 std::string stage_program(StageId stage);  // "sluice-optimize"

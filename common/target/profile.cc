@@ -17,7 +17,6 @@ namespace {
 
 constexpr int64_t kMaxCost = 1'000'000;
 constexpr int kMaxNamed = 20;  // unknown members in one error
-constexpr int64_t kMaxCacheBytes = int64_t{1} << 40;
 
 // Reads members of one profile. The first member that is absent, mistyped, out of range or unread
 // becomes the error.
@@ -31,12 +30,14 @@ class ProfileReader {
     miss(key);
   }
   template <typename Int>
-  void read_int(std::string_view key, Int& out, int64_t low, int64_t high) {
+  void read_int(std::string_view key, Int& out, const ValueRange& range) {
     const Json* member = find(key);
     if (member == nullptr || member->as_int() == nullptr) return miss(key);
     const int64_t number = *member->as_int();
-    if (number < low || number > high)
-      return shape_mismatch(fmt::format("'{}' is {}, it must be {} to {}", key, number, low, high));
+    if (number < range.low || number > range.high) {
+      return shape_mismatch(
+          fmt::format("'{}' is {}, it must be {} to {}", key, number, range.low, range.high));
+    }
     out = static_cast<Int>(number);
   }
   void read(std::string_view key, bool& out) {
@@ -60,7 +61,7 @@ class ProfileReader {
     for_each(key, [&](ProfileReader& element) {
       DescribedEngine engine;
       element.read("name", engine.name);
-      element.read_int("cost", engine.cost, 0, kMaxCost);
+      element.read_int("cost", engine.cost, {0, kMaxCost});
       element.read("ops", engine.ops);
       out.push_back(std::move(engine));
     });
@@ -148,45 +149,46 @@ bool has_features(const InstructionSet& set, std::string_view features) {
   return true;
 }
 
-// Checks the assumptions of generated code: it divides by lanes, keeps tiles in registers, and a
-// loader checks only the isa of its CPU.
-void check_machine(const DeviceProfile& profile, ProfileReader& reader) {
-  const auto* set = std::find_if(std::begin(kInstructionSets), std::end(kInstructionSets),
-                                 [&](const auto& s) { return s.isa == profile.isa; });
-  if (set == std::end(kInstructionSets)) {
-    return reader.shape_mismatch(
-        fmt::format("'isa' is '{}', it must be avx512vnni, avx512, avx2 or generic", profile.isa));
-  }
-  if (profile.llvm_cpu != "x86-64" && profile.llvm_cpu != set->llvm_cpu) {
-    reader.shape_mismatch(fmt::format("'llvm_cpu' is '{}', for isa {} it must be x86-64 or {}",
-                                      profile.llvm_cpu, set->isa, set->llvm_cpu));
-  }
-  if (!has_features(*set, profile.llvm_features)) {
-    reader.shape_mismatch(fmt::format(
-        "'llvm_features' is '{}', for isa {} it may hold + before each of{}", profile.llvm_features,
-        set->isa, set->features.substr(0, set->features.size() - 1)));
-  }
-  const bool has_fma = profile.llvm_cpu != "x86-64" ||
-                       ("," + profile.llvm_features + ",").find(",+fma,") != std::string::npos;
-  if (profile.fused_multiply_add && !has_fma)
-    reader.shape_mismatch("'fused_multiply_add' is true, and 'llvm_features' lacks +fma");
-  const bool has_vnni =
-      ("," + profile.llvm_features + ",").find(",+avx512vnni,") != std::string::npos;
-  if (profile.int8_dot_product && !has_vnni)
-    reader.shape_mismatch("'int8_dot_product' is true, and 'llvm_features' lacks +avx512vnni");
-  const bool is_power = std::has_single_bit(static_cast<uint64_t>(profile.vector_bits));
-  if (!is_power || profile.vector_bits > set->vector_bits) {
-    reader.shape_mismatch(
-        fmt::format("'vector_bits' is {}, for isa {} it must be a power of two up to {}",
-                    profile.vector_bits, set->isa, set->vector_bits));
-  }
-  if (profile.vector_registers > set->vector_registers) {
-    reader.shape_mismatch(fmt::format("'vector_registers' is {}, isa {} has {}",
-                                      profile.vector_registers, set->isa, set->vector_registers));
-  }
+bool lists(std::string_view features, std::string_view feature) {
+  return fmt::format(",{},", features).find(fmt::format(",{},", feature)) != std::string::npos;
 }
 
 }  // namespace
+
+// Generated code divides by lanes and keeps tiles in registers, and a loader checks only the isa of
+// its CPU.
+std::string machine_fault(const DeviceProfile& profile) {
+  const auto* set = std::find_if(std::begin(kInstructionSets), std::end(kInstructionSets),
+                                 [&](const auto& s) { return s.isa == profile.isa; });
+  if (set == std::end(kInstructionSets)) {
+    return fmt::format("'isa' is '{}', it must be avx512vnni, avx512, avx2 or generic",
+                       profile.isa);
+  }
+  if (profile.llvm_cpu != "x86-64" && profile.llvm_cpu != set->llvm_cpu) {
+    return fmt::format("'llvm_cpu' is '{}', for isa {} it must be x86-64 or {}", profile.llvm_cpu,
+                       set->isa, set->llvm_cpu);
+  }
+  if (!has_features(*set, profile.llvm_features)) {
+    return fmt::format("'llvm_features' is '{}', for isa {} it may hold + before each of{}",
+                       profile.llvm_features, set->isa,
+                       set->features.substr(0, set->features.size() - 1));
+  }
+  const bool has_fma = profile.llvm_cpu != "x86-64" || lists(profile.llvm_features, "+fma");
+  if (profile.fused_multiply_add && !has_fma)
+    return "'fused_multiply_add' is true, and 'llvm_features' lacks +fma";
+  if (profile.int8_dot_product && !lists(profile.llvm_features, "+avx512vnni"))
+    return "'int8_dot_product' is true, and 'llvm_features' lacks +avx512vnni";
+  if (!std::has_single_bit(static_cast<uint64_t>(profile.vector_bits)) ||
+      profile.vector_bits > set->vector_bits) {
+    return fmt::format("'vector_bits' is {}, for isa {} it must be a power of two up to {}",
+                       profile.vector_bits, set->isa, set->vector_bits);
+  }
+  if (profile.vector_registers > set->vector_registers) {
+    return fmt::format("'vector_registers' is {}, isa {} has {}", profile.vector_registers,
+                       set->isa, set->vector_registers);
+  }
+  return {};
+}
 
 Result<DeviceProfile> parse_profile(std::string_view text) {
   SLUICE_ASSIGN(Json json, json_parse(text));
@@ -196,17 +198,18 @@ Result<DeviceProfile> parse_profile(std::string_view text) {
   reader.read("isa", profile.isa);
   reader.read("llvm_cpu", profile.llvm_cpu);
   reader.read("llvm_features", profile.llvm_features);
-  reader.read_int("vector_bits", profile.vector_bits, 128, 512);
-  reader.read_int("vector_registers", profile.vector_registers, 16, 32);
+  reader.read_int("vector_bits", profile.vector_bits, kVectorBits);
+  reader.read_int("vector_registers", profile.vector_registers, kVectorRegisters);
   reader.read("fused_multiply_add", profile.fused_multiply_add);
   reader.read_optional("int8_dot_product", profile.int8_dot_product);
-  reader.read_int("l2_bytes", profile.l2_bytes, 1, kMaxCacheBytes);
-  reader.read_int("scratch_limit", profile.scratch_limit, 0, kScratchLimit);
+  reader.read_int("l2_bytes", profile.l2_bytes, kL2Bytes);
+  reader.read_int("scratch_limit", profile.scratch_limit, kScratchBytes);
   reader.read("engines", profile.engines);
   reader.read("described_engines", profile.described_engines);
   reader.read("composites", profile.composites);
   reader.refuse_unread();
-  if (reader.fault().empty()) check_machine(profile, reader);
+  if (std::string fault = machine_fault(profile); !fault.empty())
+    reader.shape_mismatch(std::move(fault));
   if (std::string fault = engines_fault(profile); !fault.empty())
     reader.shape_mismatch(std::move(fault));
   if (reader.fault().empty()) return profile;

@@ -47,6 +47,17 @@ struct DeviceProfile {
   std::vector<CompositeEngine> composites;
 };
 
+// The values that facts of a profile may have.
+struct ValueRange {
+  int64_t low, high;
+};
+inline constexpr ValueRange kVectorBits{128, 512}, kVectorRegisters{16, 32};
+inline constexpr ValueRange kL2Bytes{1, int64_t{1} << 40}, kScratchBytes{0, kScratchLimit};
+
+// Returns why generated code cannot rely on the facts about the machine, each of which is in its
+// range; empty: it can.
+std::string machine_fault(const DeviceProfile& profile);
+
 // Returns a profile. name: a built-in profile, "native" (detects the CPU and returns the first that
 // it can run of cpu-avx512vnni, cpu-avx512, cpu-avx2 and cpu-generic), or the path of a .json file
 // like those in common/target/profiles.

@@ -26,20 +26,35 @@ Options:
                       build it. sluice check MODEL.onnx does this from the model on.
   --sizes=FILE        With --check: the sizes that sluice-preprocess --propose-sizes wrote to FILE,
                       to be shown.
+  --loops             Of a partitioned or lowered graph: the specification of the kernel of every node of
+                      the engine vector, its loops. sluice-subgraph-optimize --kernel compiles one.
+  --node=GLOB         With --loops: the nodes whose names fit, "*gelu*" [default: *].
   --header            Also version, options and what the file was made from.
 )";
+
+// Views that exclude each other.
+Result<void> check_request(const ShowRequest& request) {
+  if ((request.check || request.loops) && (request.summary || request.header)) {
+    return make_error(ErrorCode::kUsage, "--{} shows neither a summary nor a header",
+                      request.check ? "check" : "loops");
+  }
+  if (request.loops && (request.check || request.format != "text"))
+    return make_error(ErrorCode::kUsage, "--loops shows text, and nothing else");
+  if (!request.loops && request.node != "*")
+    return make_error(ErrorCode::kUsage, "--node goes with --loops");
+  if (!request.check && !request.sizes.empty())
+    return make_error(ErrorCode::kUsage, "--sizes goes with --check");
+  return {};
+}
 
 Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_input(line));
   if (line.text("--format") == "onnx") SLUICE_TRY(check_binary_output(line));
   SLUICE_ASSIGN(const InputBytes input, InputBytes::open(input_path(line)));
   const ShowRequest request{line.text("--format"), line.flag("--summary"), line.flag("--check"),
-                            line.flag("--header"), line.text("--sizes")};
-  if (request.check && (request.summary || request.header)) {
-    return make_error(ErrorCode::kUsage, "--check shows neither a summary nor a header");
-  }
-  if (!request.check && !request.sizes.empty())
-    return make_error(ErrorCode::kUsage, "--sizes goes with --check");
+                            line.flag("--header"), line.flag("--loops"),   line.text("--sizes"),
+                            line.text("--node")};
+  SLUICE_TRY(check_request(request));
   SLUICE_ASSIGN(const std::string text, show_file(input, request));
   SLUICE_TRY(write_tool_text(line, text));
   return ExitClass::kDone;

@@ -7,6 +7,7 @@
 #include "common/tools/check_model.h"
 #include "common/tools/om_text.h"
 #include "common/tools/show.h"
+#include "common/tools/show_loops.h"
 #include "common/tools/show_onnx/show_onnx.h"
 
 namespace sluice {
@@ -33,8 +34,9 @@ Result<std::string> check_of(const Module& module, const std::string& format,
   return format == "json" ? json_dump(check_json(check), 2) + "\n" : check_text(check);
 }
 
-Result<std::string> show_graph(const Module& module, const ShowRequest& request) {
+Result<std::string> show_graph(Module& module, const ShowRequest& request) {
   if (request.check) return check_of(module, request.format, request.sizes);
+  if (request.loops) return loops_text(module, request.node);
   if (request.summary) return summary_text(module);
   if (request.format == "json") return graph_json(module);
   if (request.format == "dot") return graph_dot(module);
@@ -47,9 +49,9 @@ Result<std::string> show_graph(const Module& module, const ShowRequest& request)
 }
 
 Result<std::string> show_compiled_model(const InputBytes& om, const ShowRequest& request) {
-  if (request.check) {
-    return make_error(ErrorCode::kBadOption, "--check is for graphs, '{}' is a compiled model",
-                      om.name)
+  if (request.check || request.loops) {
+    return make_error(ErrorCode::kBadOption, "--{} is for graphs, '{}' is a compiled model",
+                      request.check ? "check" : "loops", om.name)
         .with_hint("--summary says what it is");
   }
   if (request.format == "json") return om.checked(om_json(om.bytes));
@@ -66,8 +68,8 @@ Result<std::string> show_compiled_model(const InputBytes& om, const ShowRequest&
 Result<std::string> show_file(const InputBytes& input, const ShowRequest& request) {
   if (file_kind(input.bytes) == FileKind::kCompiledModel)
     return show_compiled_model(input, request);
-  SLUICE_ASSIGN(const Module module, read_graph(input.bytes, input.owner, input.name));
-  return show_graph(module, request);
+  SLUICE_ASSIGN(Module module, read_graph(input.bytes, input.owner, input.name));
+  return input.checked(show_graph(module, request));
 }
 
 }  // namespace sluice

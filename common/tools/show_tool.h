@@ -9,9 +9,10 @@ namespace sluice {
 
 struct ShowRequest {
   std::string format;  // text, json, dot or onnx
-  bool summary = false, check = false, header = false;
+  bool summary = false, check = false, header = false, loops = false;
   // With check: the file that sluice-preprocess --propose-sizes wrote, or empty.
   std::string sizes;
+  std::string node = "*";  // with loops: the nodes, by name (fnmatch(3))
 };
 
 // Returns the output. Errors: kBadOption for a format or a view that this kind of file does not

@@ -31,6 +31,8 @@ inline constexpr char kSemanticOptions[] =
   --host-scheduling-max-threshold=N  With fewer nodes of fixed sizes than N the whole model is run
                          node by node.
   --stable-order=SWITCH  on: parts are runs of neighbours, so that nodes keep the model's order.
+  --math=HOW             How exact generated functions (exp, tanh, ...) are: default,
+                         high_precision or high_performance; docs/kernels.md.
   --denormals=KIND       flush or ieee: what generated kernels do with |x| < 2^-126.
 )";
 

@@ -19,6 +19,7 @@ Options:
   --static-model-ops-lower-limit=N   For sluice-partition: travels with the graph.
   --host-scheduling-max-threshold=N  The same.
   --stable-order=WHEN  on or off, the same.
+  --math=HOW           For sluice-subgraph-optimize: travels with the graph.
 )";
 
 sluice::Result<sluice::Module> run(sluice::Module module, const sluice::StageArgs& args) {

@@ -25,6 +25,7 @@ Options:
                        otherwise, and no control flow the whole graph is one dynamic part.
   --stable-order=WHEN  on: parts are runs of neighbours, so that nodes keep the model's order; or
                        off.
+  --math=HOW           For sluice-subgraph-optimize: travels with the graph.
   --split=DIR          Instead of one graph write DIR/root.sg, whose Calls name their subgraphs by
                        digest, and one file for each distinct subgraph.
 )";

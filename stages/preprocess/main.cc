@@ -42,6 +42,7 @@ Options:
   --static-model-ops-lower-limit=N   For sluice-partition: travels with the graph.
   --host-scheduling-max-threshold=N  The same.
   --stable-order=WHEN   on or off, the same.
+  --math=HOW            For sluice-subgraph-optimize: travels with the graph.
   --opt-level=LEVEL     O0, O1 or O3 [default: O3].
 )";
 

@@ -1,4 +1,5 @@
 #include "common/stage/stage_main.h"
+#include "stages/subgraph-optimize/compile_kernel.h"
 #include "stages/subgraph-optimize/subgraph_optimize.h"
 
 namespace {
@@ -12,6 +13,12 @@ Usage:
 
 Reads <in>, or standard input when it is absent or "-": a partitioned graph, or one subgraph
 written by sluice-partition --split.
+
+Options:
+  --math=HOW            How exact generated functions (exp, tanh, ...) are: default, 4 units in the
+                        last place; high_precision, 1; high_performance, 1e-6. docs/kernels.md.
+  --kernel=SPEC         Compile one kernel alone to an ELF object: SPEC is a file with what
+                        sluice-show --loops prints of a node.
 )";
 
 sluice::Result<sluice::Module> run(sluice::Module module, const sluice::StageArgs& args) {
@@ -26,5 +33,6 @@ int main(int argc, char** argv) {
                              .accepts = sluice::Level::kPartitioned,
                              .produces = sluice::Level::kLowered,
                              .run = run,
-                             .passes = sluice::subgraph_optimize_passes()});
+                             .passes = sluice::subgraph_optimize_passes(),
+                             .instead = sluice::compile_kernel});
 }

@@ -251,6 +251,7 @@ class Check(unittest.TestCase):
         save_network(self.model, "batch")
         options = {"--static-model-ops-lower-limit=-1": 4, "--host-scheduling-max-threshold=9": 4,
                    "--symbolic=off": 4, "--stable-order=on": 0, "--denormals=ieee": 0,
+                   "--math=high_performance": 0,
                    "--skip=optimize:fold-constants": 0, "--skip=build:link-subgraphs": 0,
                    "--opt-level=O1": 0}
         for option, walked in options.items():

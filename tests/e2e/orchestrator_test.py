@@ -177,7 +177,7 @@ class Orchestrator(unittest.TestCase):
                  "--overridable-inputs=on", "--state=y=x", "--profile=cpu-avx2", "--opt-level=O1",
                  "--symbolic=off", "--stable-order=on",
                  "--static-model-ops-lower-limit=2", "--host-scheduling-max-threshold=1",
-                 "--denormals=ieee", "--threads=1", "--dump-dir", self.path("dump"), "--stats",
+                 "--denormals=ieee", "--math=high_precision", "--threads=1", "--dump-dir", self.path("dump"), "--stats",
                  self.path("stats.json"), "--verify=each",
                  "--max-constant-bytes=1000", "--error-format=text", "--progress=text", "--model=m",
                  "--external-dir=d", "--annotate=a", "--transport=pipe", "--heartbeat=1000",

@@ -16,7 +16,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "common/base/digest.h"
+#include "common/target/kernel_specification.h"
 #include "fmt/format.h"
 
 namespace sluice {
@@ -125,14 +125,7 @@ Result<void> check_closed(const std::vector<std::byte>& object, const std::strin
 }
 
 std::string kernel_entry(const std::string& canonical_text, const DeviceProfile& profile) {
-  Sha256 digest;
-  digest.add(fmt::format("sluice kernel generator {}\n{} {} {} {}\n", kGeneratorVersion,
-                         profile.name, profile.llvm_cpu, profile.llvm_features,
-                         profile.vector_bits));
-  digest.add(fmt::format("{} {} {} {} {}\n", profile.vector_registers, profile.fused_multiply_add,
-                         profile.int8_dot_product, profile.l2_bytes, profile.scratch_limit));
-  digest.add(canonical_text);
-  return "k_" + digest_hex(digest.finish()).substr(0, 16);
+  return kernel_entry(generator_text(profile) + canonical_text);
 }
 
 }  // namespace sluice

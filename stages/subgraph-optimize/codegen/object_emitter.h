@@ -31,11 +31,7 @@ Result<std::vector<std::byte>> emit_object(llvm::Module& module, const DevicePro
 // Returns kCodegen naming the first undefined symbol of an ELF64 relocatable object.
 Result<void> check_closed(const std::vector<std::byte>& object, const std::string& profile_name);
 
-// Entry names depend on this besides the specification: it changes whenever the same specification
-// produces other code.
-constexpr char kGeneratorVersion[] = "2";
-
-// Returns "k_" and 16 hex digits.
+// Returns the entry of a kernel that is not generated from loops (kernel_specification.h).
 std::string kernel_entry(const std::string& canonical_text, const DeviceProfile& profile);
 
 }  // namespace sluice

@@ -28,11 +28,11 @@ Result<void> check_nodes(const Graph& graph, const DeviceProfile& profile) {
 }
 
 // Leaves the nodes as they are: the device itself runs them.
-Result<void> lower_rts(Graph&, const DeviceProfile&, KernelCache&) { return {}; }
+Result<void> lower_rts(Graph&, const GeneratorOptions&, KernelCache&) { return {}; }
 
 struct LoweringRow {
   std::string_view engine;
-  Result<void> (*lower)(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
+  Result<void> (*lower)(Graph& graph, const GeneratorOptions& options, KernelCache& kernels);
 };
 
 // The engines of this release; what each supports and costs is the table in
@@ -70,7 +70,7 @@ Result<GeneratedKernel> KernelCache::get(const std::string& specification,
   return kernels_.emplace(specification, std::move(kernel)).first->second;
 }
 
-Result<void> lower_for_engine(Graph& graph, const DeviceProfile& profile, KernelCache& kernels) {
+Result<void> lower_for_engine(Graph& graph, const GeneratorOptions& options, KernelCache& kernels) {
   const auto* row = std::ranges::find(kLowerings, engine_name(graph.engine), &LoweringRow::engine);
   if (row == std::end(kLowerings)) {
     return make_error(ErrorCode::kNotLowerable,
@@ -78,8 +78,8 @@ Result<void> lower_for_engine(Graph& graph, const DeviceProfile& profile, Kernel
                       engine_name(graph.engine))
         .with_hint(fmt::format("choose a --profile whose engines are {}", listed_engines()));
   }
-  SLUICE_TRY(check_nodes(graph, profile));
-  return row->lower(graph, profile, kernels);
+  SLUICE_TRY(check_nodes(graph, options.profile));
+  return row->lower(graph, options, kernels);
 }
 
 }  // namespace sluice

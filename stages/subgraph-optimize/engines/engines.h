@@ -8,6 +8,7 @@
 
 #include "common/base/result.h"
 #include "common/ir/graph.h"
+#include "common/target/math_precision.h"
 #include "common/target/profile.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
 
@@ -27,18 +28,24 @@ class KernelCache {
   std::map<std::string, GeneratedKernel> kernels_;
 };
 
+// What code is generated for, and how.
+struct GeneratorOptions {
+  DeviceProfile profile;
+  MathPrecision math = MathPrecision::kDefault;
+};
+
 // Lowers a subgraph in place by its engine. Returns kNotLowerable for an engine without lowering
 // (composite ones have none), and for nodes that the engine does not support, naming each.
-Result<void> lower_for_engine(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
+Result<void> lower_for_engine(Graph& graph, const GeneratorOptions& options, KernelCache& kernels);
 
 // Replaces every contraction by a Fused node that names a kernel; layouts inside are channels-last,
 // and packing of weights becomes constant expressions.
-Result<void> lower_aicore(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
+Result<void> lower_aicore(Graph& graph, const GeneratorOptions& options, KernelCache& kernels);
 
 // Gives every node a kernel that is generated from its loops; views become no task.
-Result<void> lower_vector(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
+Result<void> lower_vector(Graph& graph, const GeneratorOptions& options, KernelCache& kernels);
 
 // Leaves nodes as they are, for the reference kernels; views become no task.
-Result<void> lower_host_cpu(Graph& graph, const DeviceProfile& profile, KernelCache& kernels);
+Result<void> lower_host_cpu(Graph& graph, const GeneratorOptions& options, KernelCache& kernels);
 
 }  // namespace sluice

@@ -16,7 +16,6 @@
 #include "common/graphfile/graphfile.h"
 #include "common/ir/clone.h"
 #include "common/ops/attributes.h"
-#include "common/target/profile.h"
 #include "stages/subgraph-optimize/engines/engines.h"
 #include "stages/subgraph-optimize/passes/passes.h"
 #include "stages/subgraph-optimize/rename.h"
@@ -57,9 +56,9 @@ Module extract(const Graph& graph) {
   return module;
 }
 
-Result<void> lower(Module& module, const DeviceProfile& profile, KernelCache& kernels) {
+Result<void> lower(Module& module, const GeneratorOptions& options, KernelCache& kernels) {
   Graph& graph = module.root();
-  SLUICE_TRY(lower_for_engine(graph, profile, kernels));
+  SLUICE_TRY(lower_for_engine(graph, options, kernels));
   SLUICE_TRY(graph.restore_order());
   module.erase_unowned();
   module.compact();
@@ -68,24 +67,31 @@ Result<void> lower(Module& module, const DeviceProfile& profile, KernelCache& ke
 }
 
 // Runs the jobs in threads; each job writes only its own module.
-Result<void> lower_all(std::deque<Job>& jobs, const DeviceProfile& profile, int64_t threads) {
+Result<void> lower_all(std::deque<Job>& jobs, const GeneratorOptions& options, int64_t threads) {
   KernelCache kernels;
   SLUICE_TRY(parallel_for(jobs.size(), threads,
-                          [&](size_t i) { return lower(jobs[i].module, profile, kernels); }));
+                          [&](size_t i) { return lower(jobs[i].module, options, kernels); }));
   add_work(Work::kDistinctSubgraphs, jobs.size());
   add_work(Work::kKernels, kernels.size());
   return {};
 }
 
+Result<GeneratorOptions> generator_options(const Options& options) {
+  GeneratorOptions generator;
+  SLUICE_ASSIGN(generator.profile, get_profile(options.text("profile")));
+  SLUICE_TRY(check_lowerable(generator.profile));
+  generator.math = *math_precision_from_name(options.text("math"));  // the table has its values
+  return generator;
+}
+
 }  // namespace
 
 Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
-  SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
-  SLUICE_TRY(check_lowerable(profile));
+  SLUICE_ASSIGN(const GeneratorOptions generator, generator_options(options));
   SLUICE_ASSIGN(const int64_t threads, options.threads());
   if (graph.engine != EngineId::kNone) {  // a subgraph in a file of its own
     KernelCache kernels;
-    SLUICE_TRY(lower_for_engine(graph, profile, kernels));
+    SLUICE_TRY(lower_for_engine(graph, generator, kernels));
     add_work(Work::kDistinctSubgraphs);
     add_work(Work::kKernels, kernels.size());
     return true;
@@ -105,7 +111,7 @@ Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
     placed.push_back({call, found->second, std::move(names)});
   }
   add_work(Work::kSubgraphs, calls.size());
-  SLUICE_TRY(lower_all(jobs, profile, threads));
+  SLUICE_TRY(lower_all(jobs, generator, threads));
   for (const Placed& place : placed) {
     Job& job = jobs[place.job];
     const std::string name = place.call->get(attributes::Call::graph)->name();

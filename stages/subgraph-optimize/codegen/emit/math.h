@@ -24,8 +24,8 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include "common/target/math_precision.h"
 #include "common/target/profile.h"
-#include "stages/subgraph-optimize/codegen/emit/math_precision.h"
 
 namespace sluice {
 

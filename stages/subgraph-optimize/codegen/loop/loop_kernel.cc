@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/target/kernel_specification.h"
 #include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
 
@@ -14,8 +15,11 @@ constexpr uint32_t kMaxBlocks = 64;
 
 class LoopKernel {
  public:
-  LoopKernel(const loop::LoopGraph& graph, const DeviceProfile& profile, MathPrecision precision)
-      : graph_(graph), profile_(profile), precision_(precision), b_(profile) {}
+  explicit LoopKernel(const KernelSpecification& specification)
+      : graph_(specification.loops),
+        profile_(specification.profile),
+        precision_(specification.math),
+        b_(profile_) {}
 
   Result<GeneratedKernel> run(const std::string& entry) {
     for (const loop::Nest& nest : graph_.nests) {
@@ -113,11 +117,10 @@ class LoopKernel {
 
 }  // namespace
 
-Result<GeneratedKernel> generate_loops(const loop::LoopGraph& graph, const std::string& text,
-                                       const DeviceProfile& profile, MathPrecision precision) {
-  const std::string entry =
-      kernel_entry(fmt::format("math {}\n{}", static_cast<int>(precision), text), profile);
-  return LoopKernel(graph, profile, precision).run(entry);
+Result<GeneratedKernel> generate_loops(std::string_view specification, const std::string& name) {
+  SLUICE_ASSIGN(const KernelSpecification parsed, parse_specification(specification, name));
+  const std::string entry = kernel_entry(specification_text(parsed));  // without comments
+  return LoopKernel(parsed).run(entry);
 }
 
 }  // namespace sluice

@@ -10,6 +10,7 @@
 
 #include "common/loop/interpreter.h"
 #include "common/loop/lowering_testing.h"
+#include "common/target/kernel_specification.h"
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
 
 namespace sluice {
@@ -33,8 +34,9 @@ const std::vector<DeviceProfile>& profiles() {
 
 Result<void> run_kernel(const loop::LoopGraph& graph, std::span<const int64_t> sizes,
                         std::span<std::byte* const> operands, const DeviceProfile& profile) {
-  SLUICE_ASSIGN(const GeneratedKernel kernel,
-                generate_loops(graph, "test", profile, MathPrecision::kDefault));
+  SLUICE_ASSIGN(
+      const GeneratedKernel kernel,
+      generate_loops(specification_text(graph, profile, MathPrecision::kDefault), "test"));
   SLUICE_ASSIGN(RunnableKernel runnable, RunnableKernel::load(kernel));
   const std::vector<void*> pointers(operands.begin(), operands.end());
   try {

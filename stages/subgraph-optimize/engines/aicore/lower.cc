@@ -31,12 +31,12 @@ Result<void> store_outputs_dense(Lowering& lowering) {
 
 }  // namespace
 
-Result<void> lower_aicore(Graph& graph, const DeviceProfile& profile, KernelCache& kernels) {
+Result<void> lower_aicore(Graph& graph, const GeneratorOptions& options, KernelCache& kernels) {
   // A graph from another writer may give a result a type that its operands contradict, and kernels
   // follow the types.
   ValueFacts facts(graph);
   SLUICE_TRY(infer_graph(graph, facts));
-  Lowering lowering(graph, profile, kernels);
+  Lowering lowering(graph, options.profile, kernels);
   std::vector<Node*> nodes;
   for (Node& node : graph.nodes()) nodes.push_back(&node);
   for (Node* node : nodes) SLUICE_TRY(lower_node(lowering, *node));

@@ -2,22 +2,16 @@
 // loops, but for views, whose result is their input's bytes.
 #include "common/ir/clone.h"
 #include "common/loop/lowering.h"
-#include "common/loop/text.h"
 #include "common/ops/attributes.h"
 #include "common/ops/infer.h"
-#include "common/ops/op_table.h"
 #include "common/pass/control_edges.h"
+#include "common/target/kernel_specification.h"
+#include "common/target/vector.h"
 #include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
 #include "stages/subgraph-optimize/engines/kernels.h"
 
 namespace sluice {
 namespace {
-
-bool is_view(const Node& node) {
-  const OpRow* row = find_op(node.op());
-  return row != nullptr && (row->flags & kView) != 0 && node.output_count() == 1 &&
-         node.output().storage() == nullptr && node.input(0)->storage() == nullptr;
-}
 
 // Whether a launch of the node itself has these operands: all its results, then all its inputs.
 bool are_own_operands(const Node& node, const std::vector<const Value*>& operands) {
@@ -122,23 +116,23 @@ class Wrapper {
 
 }  // namespace
 
-Result<void> lower_vector(Graph& graph, const DeviceProfile& profile, KernelCache& kernels) {
+Result<void> lower_vector(Graph& graph, const GeneratorOptions& options, KernelCache& kernels) {
   ValueFacts facts(graph);
   SLUICE_TRY(infer_graph(graph, facts));
   ControlEdges control(graph);
   std::vector<Node*> nodes;
   for (Node& node : graph.nodes()) nodes.push_back(&node);
   for (Node* node : nodes) {
-    if (is_view(*node)) {
+    if (is_vector_view(*node)) {
       node->placement.no_task = true;
       continue;
     }
     SLUICE_ASSIGN(loop::LoweredNode lowered, loop::lower_node(*node));
     keep_an_input(*node, lowered);
-    const std::string text = loop::print_loops(lowered.graph);
-    SLUICE_ASSIGN(const KernelId kernel, add_kernel(graph.module(), profile, kernels, text, [&] {
-                    return generate_loops(lowered.graph, text, profile, MathPrecision::kDefault);
-                  }));
+    const std::string text = specification_text(lowered.graph, options.profile, options.math);
+    SLUICE_ASSIGN(const KernelId kernel,
+                  add_kernel(graph.module(), options.profile, kernels, text,
+                             [&] { return generate_loops(text, node->label()); }));
     node->placement.kernel = kernel;
     if (are_own_operands(*node, lowered.operands)) continue;
     Node& wrapped = Wrapper(*node, lowered.operands).run();
