@@ -302,6 +302,11 @@ Result<void> HybridRun::execute_once(const HybridObserver& observer) {
       (begins ? times[node].begin_ns : times[node].end_ns) = now_ns();
     };
   }
+  if (observer.node_bytes != nullptr) {
+    hooks.operands_counted = [&](uint32_t node, uint64_t bytes) {
+      if (node < observer.node_bytes->size()) (*observer.node_bytes)[node] = bytes;
+    };
+  }
   SLUICE_ASSIGN(std::vector<HostValue> outputs,
                 model_->engine().run_graph(model_->root(), inputs_.values, hooks));
   SLUICE_TRY(check_outputs(outputs));

@@ -18,7 +18,8 @@ namespace sluice {
 
 // Observers of a run; all optional.
 struct HybridObserver {
-  std::vector<TaskTime>* node_times = nullptr;               // one per node of the root graph
+  std::vector<TaskTime>* node_times = nullptr;  // one per node of the root graph
+  std::vector<uint64_t>* node_bytes = nullptr;  // likewise: of the node's inputs and outputs
   std::vector<std::vector<TaskTime>>* part_times = nullptr;  // of each part, one per task
   std::function<void(const std::string& name, const HostValue& value, bool is_channels_last)>
       value_made;  // of the root graph

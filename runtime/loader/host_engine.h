@@ -76,6 +76,9 @@ struct GraphHooks {
       launch;
   // Called before and after each node, with its position in the graph. May be empty.
   std::function<void(uint32_t node, bool begins)> around_node;
+  // Called for each node, after the walk, with the bytes of all its inputs and outputs. May be
+  // empty.
+  std::function<void(uint32_t node, uint64_t bytes)> operands_counted;
   // The resource that values allocate their memory from; null: the heap. It outlives all values.
   std::pmr::memory_resource* memory = nullptr;
   // Called with each value as it is made. May be empty. is_channels_last: a tensor whose elements

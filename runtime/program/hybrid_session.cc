@@ -66,9 +66,10 @@ class HybridSession : public Session {
     std::vector<std::vector<TaskTime>> root(static_cast<size_t>(runs));
     std::vector<std::vector<std::vector<TaskTime>>> parts(run_.model().part_count(),
                                                           decltype(root)(root.size()));
+    std::vector<uint64_t> bytes(root_nodes());
     for (size_t i = 0; i < root.size(); ++i) {
       std::vector<std::vector<TaskTime>> times;
-      SLUICE_TRY(run_once_timed(root[i], times));
+      SLUICE_TRY(run_once_timed(root[i], times, &bytes));
       for (size_t part = 0; part < times.size(); ++part) parts[part][i] = std::move(times[part]);
     }
     std::vector<NodeTime> nodes;
@@ -78,11 +79,14 @@ class HybridSession : public Session {
       if (node.op == "Call") {
         const auto part = static_cast<size_t>(next_part++);
         if (part >= parts.size()) continue;  // the description does not fit the graph
-        add_node_times(def(), names_, def().parts(static_cast<int>(part)).fixed(), parts[part],
-                       nodes);
+        const Run* bound = run_.part(part);  // null: the part was not called
+        const pb::FixedPart& lowered =
+            bound != nullptr ? bound->model().part() : def().parts(static_cast<int>(part)).fixed();
+        add_node_times(def(), names_, lowered, parts[part], nodes);
         continue;
       }
       node.kernel = kernel_of(i);
+      node.operand_bytes = bytes[i];
       node.ms = median_ms(root, i);
       nodes.push_back(std::move(node));
     }
@@ -151,13 +155,15 @@ class HybridSession : public Session {
   }
 
   Result<void> run_once_timed(std::vector<TaskTime>& root,
-                              std::vector<std::vector<TaskTime>>& parts) {
+                              std::vector<std::vector<TaskTime>>& parts,
+                              std::vector<uint64_t>* bytes = nullptr) {
     root.resize(root_nodes());
     for (const pb::PartDef& part : def().parts())
       parts.emplace_back(static_cast<size_t>(part.fixed().task_kind_size()));
     HybridObserver observer;
     observer.node_times = &root;
     observer.part_times = &parts;
+    observer.node_bytes = bytes;
     return execute(observer);
   }
   // Returns the entry of the kernel that node i of the root launches; empty: none.

@@ -142,17 +142,37 @@ TEST_F(LoaderProgramTest, MeasuresNodes) {
   ASSERT_TRUE(measure(**session, 5, measurement));
   const auto json = json_parse(measurement_json(measurement));
   ASSERT_TRUE(json);
-  for (const char* key : {"load_ms", "first_ms", "min_ms", "median_ms", "p90_ms", "p99_ms",
-                          "peak_rss_mb", "private_mb", "threads"}) {
+  for (const char* key :
+       {"load_ms", "first_ms", "min_ms", "median_ms", "p90_ms", "p99_ms", "peak_rss_mb",
+        "private_mb", "threads", "operand_bytes", "host_cpu_bytes"}) {
     EXPECT_NE(json->find(key), nullptr) << key;
   }
   const Json::Array& nodes = *json->find("nodes")->as_array();
   ASSERT_EQ(nodes.size(), 4u);
   EXPECT_EQ(*nodes[0].find("engine")->as_string(), "rts");
   EXPECT_EQ(*nodes[0].find("multiply_adds")->as_int(), 5);
+  EXPECT_EQ(*nodes[0].find("operand_bytes")->as_int(), 2 * 48);
+  EXPECT_EQ(*json->find("operand_bytes")->as_int(), 3 * 2 * 48 + 2 * 16);
+  EXPECT_EQ(*json->find("host_cpu_bytes")->as_int(), 0);
   const std::string table = measurement_table(measurement);
   EXPECT_THAT(table, HasSubstr("third"));
   EXPECT_THAT(table, ::testing::ContainsRegex(" - +-  rts"));  // no multiply-adds: no speed
+}
+
+TEST(Measurement, SumsUpTheOperandsOfHostCpu) {
+  Measurement measurement;
+  for (const auto& [engine, bytes] :
+       {std::pair{"host_cpu", 3 << 20}, {"vector", 4 << 20}, {"host_cpu", 1 << 20}}) {
+    NodeTime& node = measurement.nodes.emplace_back();
+    node.engine = engine;
+    node.operand_bytes = static_cast<uint64_t>(bytes);
+  }
+  const auto json = json_parse(measurement_json(measurement));
+  ASSERT_TRUE(json);
+  EXPECT_EQ(*json->find("operand_bytes")->as_int(), 8 << 20);
+  EXPECT_EQ(*json->find("host_cpu_bytes")->as_int(), 4 << 20);
+  EXPECT_THAT(measurement_table(measurement),
+              HasSubstr("operands of a run: 8.00 MB, of which 4.00 MB on host_cpu"));
 }
 
 TEST_F(LoaderProgramTest, NamesWhatIsWrongWithInputs) {

@@ -49,6 +49,7 @@ Json node_json(const NodeTime& node) {
   json.set("engine", node.engine);
   json.set("kernel", node.kernel);
   json.set("multiply_adds", node.multiply_adds);
+  json.set("operand_bytes", node.operand_bytes);
   json.set("ms", rounded(node.ms));
   Json::Array origins;
   for (const std::string& origin : node.onnx_nodes) origins.emplace_back(origin);
@@ -83,6 +84,25 @@ std::string bound_parts_text(const BoundPartsCounters& parts) {
       count_text(parts.binds, "time"), count_text(parts.hits, "time"),
       count_text(parts.evictions, "time"), parts.parts, static_cast<double>(parts.bytes) / kMega,
       static_cast<double>(parts.limit_bytes) / kMega);
+}
+
+struct OperandBytes {
+  uint64_t all = 0, host_cpu = 0;
+};
+
+OperandBytes operand_bytes(const std::vector<NodeTime>& nodes) {
+  OperandBytes bytes;
+  for (const NodeTime& node : nodes) {
+    bytes.all += node.operand_bytes;
+    if (node.engine == "host_cpu") bytes.host_cpu += node.operand_bytes;
+  }
+  return bytes;
+}
+
+std::string operands_text(const OperandBytes& bytes) {
+  return fmt::format("operands of a run: {:.2f} MB, of which {:.2f} MB on host_cpu\n",
+                     static_cast<double>(bytes.all) / kMega,
+                     static_cast<double>(bytes.host_cpu) / kMega);
 }
 
 std::string pool_text(const MemoryCounters& pool) {
@@ -126,6 +146,9 @@ std::string measurement_json(const Measurement& m) {
   json.set("peak_rss_mb", rounded(m.peak_rss_mb));
   json.set("private_mb", rounded(m.private_mb));
   json.set("threads", m.threads);
+  const OperandBytes bytes = operand_bytes(m.nodes);
+  json.set("operand_bytes", bytes.all);
+  json.set("host_cpu_bytes", bytes.host_cpu);
   if (m.pool) json.set("pool", pool_json(*m.pool));
   if (m.bound_parts) json.set("bound_parts", bound_parts_json(*m.bound_parts));
   Json::Array nodes;
@@ -144,6 +167,7 @@ std::string measurement_table(const Measurement& m) {
   text += fmt::format("peak resident {:.1f} MB, private {:.1f} MB\n", m.peak_rss_mb, m.private_mb);
   if (m.pool) text += pool_text(*m.pool);
   if (m.bound_parts) text += bound_parts_text(*m.bound_parts);
+  text += operands_text(operand_bytes(m.nodes));
   text += "\n";
   text += fmt::format("{:>9} {:>8} {:>10}  {:10} {:18} {}\n", "ms", "GMAC/s", "MMAC", "engine",
                       "op", "node");

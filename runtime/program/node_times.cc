@@ -17,6 +17,18 @@ bool covers(const Column& column, uint32_t node) {
   return node < static_cast<uint32_t>(column.size());
 }
 
+// Returns the bytes of a task's operands that are present.
+uint64_t operand_bytes(const pb::FixedPart& part, int task) {
+  constexpr uint32_t kAbsent = 0xffffffff;
+  uint64_t bytes = 0;
+  const uint32_t begin = task == 0 ? 0 : part.task_operand_end(task - 1);
+  for (uint32_t i = begin; i < part.task_operand_end(task); ++i) {
+    const uint32_t value = part.operand(static_cast<int>(i));
+    if (value != kAbsent) bytes += part.value_bytes(static_cast<int>(value));
+  }
+  return bytes;
+}
+
 NodeTime describe_task(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part,
                        int task) {
   NodeTime time = describe_node(model, names, part.task_node(task));
@@ -63,7 +75,9 @@ void add_node_times(const pb::ModelDef& model, const NodeNames& names, const pb:
       index = static_cast<int>(nodes.size());
       nodes.push_back(describe_task(model, names, part, task));
     }
-    nodes[static_cast<size_t>(index)].ms += median_ms(runs, static_cast<size_t>(task));
+    NodeTime& node = nodes[static_cast<size_t>(index)];
+    node.ms += median_ms(runs, static_cast<size_t>(task));
+    node.operand_bytes += operand_bytes(part, task);
   }
 }
 

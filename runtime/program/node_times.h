@@ -16,6 +16,7 @@ struct NodeTime {
   std::string engine;
   std::string kernel;  // entry name; of several tasks, the first's; empty without generated code
   uint64_t multiply_adds = 0;
+  uint64_t operand_bytes = 0;  // per run: of what its tasks read and write, each operand whole
   double ms = 0;  // median over the measured runs, summed over the node's tasks
   std::vector<std::string> onnx_nodes;  // the user's nodes it came from
 };
@@ -25,7 +26,8 @@ NodeTime describe_node(const pb::ModelDef& model, const NodeNames& names, uint32
 
 double median_ms(const std::vector<std::vector<TaskTime>>& runs, size_t task);
 
-// Appends the nodes of a fixed part to `nodes`. runs: one time per task.
+// Appends the nodes of a fixed part, or of one that is bound to sizes, to `nodes`. runs: one time
+// per task.
 void add_node_times(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part,
                     const std::vector<std::vector<TaskTime>>& runs, std::vector<NodeTime>& nodes);
 

@@ -123,7 +123,7 @@ def bench_sluice(compiled, files, threads, runs=20, loader=None):
 
 def interleaved(ort, model, compiled, files, threads, rounds, runs):
     """Both sides' medians and their ratio (Sluice's time divided by ONNX Runtime's: below 1 is
-    faster), plus the last reports."""
+    faster), plus the last reports and the share of host_cpu in the bytes of all tasks' operands."""
     ours, theirs = [], []
     for _ in range(rounds):
         ours.append(bench_sluice(compiled, files, threads, runs))
@@ -141,6 +141,7 @@ def interleaved(ort, model, compiled, files, threads, rounds, runs):
         "ort_load_ms": statistics.median(report["load_ms"] for report in theirs),
         "sluice_rss_mb": ours[-1]["peak_rss_mb"],
         "ort_rss_mb": theirs[-1]["peak_rss_mb"],
+        "host_cpu_share": ours[-1]["host_cpu_bytes"] / max(1, ours[-1]["operand_bytes"]),
     }
 
 
@@ -148,7 +149,8 @@ def print_comparison(rows):
     table(rows, [("model", "{}"), ("threads", "{}"), ("sluice_ms", "{:.3f}"), ("ort_ms", "{:.3f}"),
                  ("ratio", "{:.3f}"), ("ratio_low", "{:.3f}"), ("ratio_high", "{:.3f}"),
                  ("sluice_load_ms", "{:.1f}"), ("ort_load_ms", "{:.1f}"),
-                 ("sluice_rss_mb", "{:.0f}"), ("ort_rss_mb", "{:.0f}")])
+                 ("sluice_rss_mb", "{:.0f}"), ("ort_rss_mb", "{:.0f}"),
+                 ("host_cpu_share", "{:.3f}")])
 
 
 def table(rows, columns):

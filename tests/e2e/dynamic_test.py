@@ -5,6 +5,7 @@ module. What is right is worked out here with NumPy.
 
 usage: dynamic_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
+import collections
 import json
 import os
 import subprocess
@@ -121,6 +122,12 @@ class Dynamic(ProgramCase):
                                          "--dim=batch=2", "--dim=h=9"))
         self.assertEqual([node["op"] for node in report["nodes"] if node["op"] != "TransData"],
                          ["Fused(Conv)", "Fused", "Fused(MatMul)"])
+        by_engine = collections.Counter()
+        for node in report["nodes"]:
+            self.assertGreater(node["operand_bytes"], 0, node)
+            by_engine[node["engine"]] += node["operand_bytes"]
+        self.assertEqual((report["operand_bytes"], report["host_cpu_bytes"]),
+                         (sum(by_engine.values()), by_engine["host_cpu"]))
         self.assertIn("'q*'", self.program(3, "sluice-loader", self.path("m.om"), *given,
                                            "--dump-values", self.path("v") + ":q*"))
         self.assertIn("its inputs have 'batch', 'h'",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <optional>
 
 #include "common/eval/eval.h"
 #include "common/graphfile/graphfile.h"
@@ -159,16 +160,63 @@ bool is_channels_last(const Value& value) {
   return value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc;
 }
 
-EvalOptions eval_options(const HostGraph& graph, const GraphHooks& hooks, GraphWalk& walk) {
+uint64_t byte_count(const EvalValue& value) {
+  uint64_t bytes = value.tensor == nullptr ? 0 : value.tensor->bytes.size();
+  for (const EvalValue& element : value.elements) bytes += byte_count(element);
+  return bytes;
+}
+
+uint64_t byte_count(const HostValue& value) {
+  uint64_t bytes = 0;
+  for (const HostTensor& tensor : value.tensors) bytes += tensor.bytes.size();
+  return bytes;
+}
+
+// The bytes of the values of one walk over a root graph, by the id of the value.
+class ValueBytes {
+ public:
+  ValueBytes(const Graph& graph, std::span<const HostValue> inputs)
+      : graph_(graph), bytes_(graph.value_limit()) {
+    for (const Value& value : graph.values()) {
+      if (!value.is_erased() && value.is_constant())
+        of(value) = value.type().dense_bytes().value_or(0);
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) of(*graph.inputs()[i]) = byte_count(inputs[i]);
+  }
+
+  void note(const Value& value, const EvalValue& made) { of(value) = byte_count(made); }
+
+  // Reports all inputs and outputs of each node; after the walk.
+  void report(std::span<const uint32_t> positions, const GraphHooks& hooks) {
+    for (const Node& node : graph_.nodes()) {
+      uint64_t bytes = 0;
+      for (size_t i = 0; i < node.input_count(); ++i)
+        bytes += node.input(i) == nullptr ? 0 : of(*node.input(i));
+      for (size_t i = 0; i < node.output_count(); ++i) bytes += of(node.output(i));
+      hooks.operands_counted(positions[static_cast<size_t>(node.id())], bytes);
+    }
+  }
+
+ private:
+  uint64_t& of(const Value& value) { return bytes_[static_cast<size_t>(value.id())]; }
+
+  const Graph& graph_;
+  std::vector<uint64_t> bytes_;
+};
+
+// counted: null unless the hooks ask for bytes.
+EvalOptions eval_options(const HostGraph& graph, const GraphHooks& hooks, GraphWalk& walk,
+                         ValueBytes* counted) {
   EvalOptions options;
   if (hooks.around_node) {
     options.around_node = [&](const Node& node, bool begins) {
       hooks.around_node(graph.positions[static_cast<size_t>(node.id())], begins);
     };
   }
-  options.observer = [&](const Value& value, const EvalValue& made) {
+  options.observer = [&graph, &hooks, &walk, counted](const Value& value, const EvalValue& made) {
     if (&value.graph() != &graph.module.root()) return;
     walk.note(value, made);
+    if (counted != nullptr) counted->note(value, made);
     const bool is_parts =
         value.producer() != nullptr &&
         value.producer()->op() == Op::kCall;  // the executor of the part has reported it
@@ -238,10 +286,13 @@ Result<std::vector<HostValue>> run_graph(const std::shared_ptr<void>& opened,
   const NodeRunner runner{
       [&](const Node& node) { return walk.takes(node); },
       [&](const Node& node, std::span<const TensorView> given) { return walk.run(node, given); }};
-  EvalOptions options = eval_options(graph, hooks, walk);
+  std::optional<ValueBytes> counted;
+  if (hooks.operands_counted) counted.emplace(graph.module.root(), inputs);
+  EvalOptions options = eval_options(graph, hooks, walk, counted ? &*counted : nullptr);
   options.elsewhere = &runner;
   SLUICE_ASSIGN(const std::vector<EvalValue> results,
                 evaluate_graph_on(graph.module.root(), operands, options));
+  if (counted) counted->report(graph.positions, hooks);
   std::vector<HostValue> outputs;
   for (const EvalValue& result : results) outputs.push_back(from_eval(result));
   return outputs;

@@ -206,6 +206,22 @@ TEST(HostCpu, WalkedNodesAreWorkOfTheDevice) {
   EXPECT_EQ(maximum, 2);
 }
 
+// NonZero reads 3 floats and makes 2 places; Loop reads its count, its condition and 3 floats and
+// makes 24.
+TEST(HostCpu, CountsTheBytesOfWalkedNodes) {
+  const auto model = OpenedModel::open(OmBytes::copy(rooted_om()).value());
+  ASSERT_TRUE(model) << model.error().message;
+  HybridRun run(HybridModel::lower(*model).value(), shared_device(1).value());
+  const std::vector<float> x{0, 2, 3};
+  ASSERT_TRUE(
+      run.bind_input(0, {.tensors = {{DType::kF32, {3}, std::as_bytes(std::span(x)), nullptr}}}));
+  std::vector<uint64_t> bytes(2);
+  HybridObserver observer;
+  observer.node_bytes = &bytes;
+  ASSERT_TRUE(run.execute(observer));
+  EXPECT_EQ(bytes, (std::vector<uint64_t>{12 + 16, 8 + 1 + 12 + 96}));
+}
+
 TEST(HostCpu, OutputsOutliveTheirRun) {
   const auto model = OpenedModel::open(OmBytes::copy(rooted_om()).value());
   ASSERT_TRUE(model) << model.error().message;
