@@ -26,8 +26,9 @@ Options:
                       build it. sluice check MODEL.onnx does this from the model on.
   --sizes=FILE        With --check: the sizes that sluice-preprocess --propose-sizes wrote to FILE,
                       to be shown.
-  --loops             Of a partitioned or lowered graph: the specification of the kernel of every node of
-                      the engine vector, its loops. sluice-subgraph-optimize --kernel compiles one.
+  --loops             Of a partitioned or lowered graph: the specification of the kernel of every
+                      node of the engine vector, its loops. sluice-subgraph-optimize --kernel
+                      compiles one.
   --node=GLOB         With --loops: the nodes whose names fit, "*gelu*" [default: *].
   --header            Also version, options and what the file was made from.
 )";

@@ -34,9 +34,8 @@ Result<std::string> check_of(const Module& module, const std::string& format,
   return format == "json" ? json_dump(check_json(check), 2) + "\n" : check_text(check);
 }
 
-Result<std::string> show_graph(Module& module, const ShowRequest& request) {
+Result<std::string> show_graph(const Module& module, const ShowRequest& request) {
   if (request.check) return check_of(module, request.format, request.sizes);
-  if (request.loops) return loops_text(module, request.node);
   if (request.summary) return summary_text(module);
   if (request.format == "json") return graph_json(module);
   if (request.format == "dot") return graph_dot(module);
@@ -69,7 +68,8 @@ Result<std::string> show_file(const InputBytes& input, const ShowRequest& reques
   if (file_kind(input.bytes) == FileKind::kCompiledModel)
     return show_compiled_model(input, request);
   SLUICE_ASSIGN(Module module, read_graph(input.bytes, input.owner, input.name));
-  return input.checked(show_graph(module, request));
+  if (request.loops) return input.checked(loops_text(module, request.node));
+  return show_graph(module, request);
 }
 
 }  // namespace sluice

@@ -14,8 +14,8 @@ class LaunchSharing {
  public:
   explicit LaunchSharing(size_t tasks) : alone_ns_(tasks, 0) {}
 
-  // Returns whether the next launch of a task, of several blocks, is so tiny that the walker runs it
-  // alone, and reading the clock around it would only cost time.
+  // Returns whether the next launch of a task, of several blocks, is so tiny that the walker runs
+  // it alone, and reading the clock around it would only cost time.
   bool is_known_tiny(uint32_t task) {
     const float ns = alone_ns_[task];
     return ns > 0 && ns <= kTinyNs && ++tiny_launches_ % kTinyProbes != 0;

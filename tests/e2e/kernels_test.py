@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Kernels as text: what `sluice show --loops` prints of a node is all that its kernel depends on, so
---kernel makes the same object of it, under the same name. And --math, which is part of that text:
-every choice gives other kernels, whose results are within the errors that are promised for it.
+"""Kernels as text: what `sluice show --loops` prints of a node is all that its kernel depends on,
+so --kernel makes the same object of it, under the same name. And --math, which is part of that
+text: every choice gives other kernels, whose results are within the errors that are promised.
 
 usage: kernels_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -89,7 +89,10 @@ class Specifications(KernelsCase):
     def digests(self, graph):
         """By entry: the digest of the kernel's object in a lowered graph."""
         text = self.program(0, "sluice-show", graph)
-        return dict(re.findall(r"^kernel (k_\w+) = u8\[\d+\] sha256:(\w+)", text, re.M))
+        digests = dict(re.findall(r"^kernel (k_\w+) = u8\[\d+\] sha256:(\w+)", text, re.M))
+        for entry, numbers in re.findall(r"^kernel (k_\w+) = u8\[\d+\] \[([^]]*)\]", text, re.M):
+            digests[entry] = hashlib.sha256(bytes(map(int, numbers.split(",")))).hexdigest()
+        return digests
 
     def test_one_kernel_alone_is_the_one_in_the_graph(self):
         graph = self.compiled() + "/4-subgraph-optimize.sg"
@@ -103,8 +106,8 @@ class Specifications(KernelsCase):
                                 self.path("k.o"))
             self.assertRegex(told, rf"^sluice-subgraph-optimize: kernel {entry}, (at most )?\d+ "
                                    r"blocks?, \d+ bytes of scratch\n$")
-            self.assertEqual(hashlib.sha256(open(self.path("k.o"), "rb").read()).hexdigest(),
-                             digests[entry], label)
+            with open(self.path("k.o"), "rb") as file:
+                self.assertEqual(hashlib.sha256(file.read()).hexdigest(), digests[entry], label)
             self.assertEqual("k_" + hashlib.sha256(text.encode()).hexdigest()[:16], entry)
 
     def test_blanks_and_comments_do_not_matter(self):
@@ -134,8 +137,9 @@ class Specifications(KernelsCase):
                       self.program(3, "sluice-show", "--loops", folder + "/2-optimize.sg"))
         self.program(3, "sluice-show", "--loops", self.path("m.om"))
         self.program(2, "sluice-show", graph, "--node=softmax")
-        self.program(2, "sluice-subgraph-optimize", "--kernel=k.txt", graph)
-        self.program(3, "sluice-subgraph-optimize", "--kernel=" + self.path("absent"))
+        self.program(2, "sluice-subgraph-optimize", "--kernel=k.txt", graph, "-o", self.path("k.o"))
+        self.program(3, "sluice-subgraph-optimize", "--kernel=" + self.path("absent"),
+                     "-o", self.path("k.o"))
 
     def test_damaged_specifications_end_with_an_error(self):
         """One word is changed to another that stands in such texts."""

@@ -190,7 +190,7 @@ Value* NestEmitter::address(const loop::Buffer& buffer, loop::BufferId id, Expre
                             int copy) {
   Value* base = buffers_[static_cast<size_t>(id)];
   llvm::Type* type = memory_type(buffer.dtype);
-  if (buffer.is_local && plan_.vector == NestPlan::Vector::kOuter) {
+  if (has_rows_by_lane(buffer)) {
     Value* row = b_.mul(index_.number(offset), int64_t{piece_.lanes} * piece_.copies);
     return b_.ir().CreateGEP(type, base, b_.add(row, b_.index(int64_t{copy} * piece_.lanes)));
   }
@@ -204,6 +204,22 @@ Value* NestEmitter::address(const loop::Buffer& buffer, loop::BufferId id, Expre
     }
   }
   return b_.ir().CreateGEP(type, base, expression_number(offset, copy));
+}
+
+// One pointer for each lane.
+Value* NestEmitter::addresses(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
+                              int copy) {
+  Value* at = expression_lanes(offset, copy);
+  if (has_rows_by_lane(buffer)) {
+    const auto index = [&](int64_t number) { return b_.broadcast(b_.index(number), piece_.lanes); };
+    std::vector<llvm::Constant*> own;
+    for (int64_t i = 0; i < piece_.lanes; ++i)
+      own.push_back(b_.ir().getInt64(static_cast<uint64_t>(copy * piece_.lanes + i)));
+    at = b_.ir().CreateSExt(at, llvm::FixedVectorType::get(b_.index_type(), piece_.lanes));
+    at = b_.ir().CreateMul(at, index(int64_t{piece_.lanes} * piece_.copies));
+    at = b_.ir().CreateAdd(at, llvm::ConstantVector::get(own));
+  }
+  return b_.ir().CreateGEP(memory_type(buffer.dtype), buffers_[static_cast<size_t>(id)], at);
 }
 
 // Computes `value` only where the condition holds, by a branch.
@@ -257,9 +273,8 @@ Value* NestEmitter::load_elements(const loop::Buffer& buffer, loop::BufferId id,
                                   ExpressionId offset, int copy, Value* mask) {
   llvm::Type* type = memory_type(buffer.dtype);
   const llvm::Align align = alignment_of(buffer.dtype);
-  const bool has_lanes = buffer.is_local && plan_.vector == NestPlan::Vector::kOuter
-                             ? piece_.lanes > 1
-                             : differs(offset);
+  const bool is_local = has_rows_by_lane(buffer);
+  const bool has_lanes = is_local ? piece_.lanes > 1 : differs(offset);
   if (!has_lanes) {
     const auto load = [&] {
       return from_memory(buffer.dtype,
@@ -273,9 +288,9 @@ Value* NestEmitter::load_elements(const loop::Buffer& buffer, loop::BufferId id,
   }
   auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(piece_.lanes));
   const auto linear = loop::split_linear(graph_.expressions, offset, lane_symbol_);
-  const bool is_local = buffer.is_local && plan_.vector == NestPlan::Vector::kOuter;
-  const bool is_row = is_local || (linear && !differs(linear->remainder) &&
-                                   graph_.expressions.as_constant(linear->stride) == 1);
+  const bool is_row = is_local ? !differs(offset)
+                               : linear && !differs(linear->remainder) &&
+                                     graph_.expressions.as_constant(linear->stride) == 1;
   if (is_row) {
     Value* from = address(buffer, id, offset, copy);
     Value* loaded = mask == nullptr
@@ -284,11 +299,9 @@ Value* NestEmitter::load_elements(const loop::Buffer& buffer, loop::BufferId id,
                                                    llvm::Constant::getNullValue(vector));
     return from_memory(buffer.dtype, loaded);
   }
-  if (Value* loaded = load_pattern(buffer, id, offset, copy, mask)) {
+  if (Value* loaded = is_local ? nullptr : load_pattern(buffer, id, offset, copy, mask))
     return from_memory(buffer.dtype, loaded);
-  }
-  Value* pointers =
-      b_.ir().CreateGEP(type, buffers_[static_cast<size_t>(id)], expression_lanes(offset, copy));
+  Value* pointers = addresses(buffer, id, offset, copy);
   if (mask == nullptr)
     mask = llvm::Constant::getAllOnesValue(
         llvm::FixedVectorType::get(b_.ir().getInt1Ty(), static_cast<unsigned>(piece_.lanes)));
@@ -431,7 +444,7 @@ void NestEmitter::emit_store(const loop::Store& store, ExpressionId offset, int 
 void NestEmitter::store_elements(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                                  int copy, Value* stored, Value* mask) {
   const llvm::Align align = alignment_of(buffer.dtype);
-  const bool is_local = buffer.is_local && plan_.vector == NestPlan::Vector::kOuter;
+  const bool is_local = has_rows_by_lane(buffer);
   if (is_local ? piece_.lanes == 1 : !differs(offset)) {
     // Lanes that store to one place are the same point.
     if (stored->getType()->isVectorTy()) stored = b_.ir().CreateExtractElement(stored, uint64_t{0});
@@ -441,8 +454,10 @@ void NestEmitter::store_elements(const loop::Buffer& buffer, loop::BufferId id, 
   }
   Value* lanes = to_memory(buffer.dtype, widened(stored));
   const auto linear = loop::split_linear(graph_.expressions, offset, lane_symbol_);
-  if (is_local || (linear && !differs(linear->remainder) &&
-                   graph_.expressions.as_constant(linear->stride) == 1)) {
+  const bool is_row = is_local ? !differs(offset)
+                               : linear && !differs(linear->remainder) &&
+                                     graph_.expressions.as_constant(linear->stride) == 1;
+  if (is_row) {
     Value* to = address(buffer, id, offset, copy);
     if (mask == nullptr) {
       b_.ir().CreateAlignedStore(lanes, to, align);
@@ -451,8 +466,7 @@ void NestEmitter::store_elements(const loop::Buffer& buffer, loop::BufferId id, 
     }
     return;
   }
-  Value* pointers = b_.ir().CreateGEP(memory_type(buffer.dtype), buffers_[static_cast<size_t>(id)],
-                                      expression_lanes(offset, copy));
+  Value* pointers = addresses(buffer, id, offset, copy);
   if (mask == nullptr)
     mask = llvm::Constant::getAllOnesValue(
         llvm::FixedVectorType::get(b_.ir().getInt1Ty(), static_cast<unsigned>(piece_.lanes)));

@@ -102,8 +102,14 @@ class NestEmitter {
   llvm::Value* from_memory(DType dtype, llvm::Value* value);
   llvm::Value* to_memory(DType dtype, llvm::Value* value);
   llvm::Type* memory_type(DType dtype);
+  // A row-local buffer has its elements once for each lane of an outer axis, side by side.
+  bool has_rows_by_lane(const loop::Buffer& buffer) const {
+    return buffer.is_local && plan_.vector == NestPlan::Vector::kOuter;
+  }
   llvm::Value* address(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                        int copy);
+  llvm::Value* addresses(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
+                         int copy);
   bool differs(ExpressionId id) const;
   bool differs_by_copy(ExpressionId id) const;
   llvm::Value* under(llvm::Value* condition, const std::function<llvm::Value*()>& value,
