@@ -251,6 +251,11 @@ Value* ScalarEmitter::cast(DType from, DType to, Value* x) {
   return ir.CreateIntCast(x, type, keeps_sign);
 }
 
+Value* ScalarEmitter::truncate_within_i32(Value* x, DType to) {
+  Value* integer = b_.ir().CreateFPToSI(x, typed(x, DType::kI32));
+  return b_.ir().CreateIntCast(integer, typed(x, to), true);
+}
+
 // A shift by the width or more gives 0.
 Value* ScalarEmitter::shift(ScalarOp op, Value* a, Value* amount) {
   llvm::IRBuilder<>& ir = b_.ir();

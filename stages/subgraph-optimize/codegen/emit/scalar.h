@@ -26,6 +26,9 @@ class ScalarEmitter {
   // is `from`; `to` is the dtype of the result.
   llvm::Value* emit(loop::ScalarOp op, DType from, DType to, const IrValues& operands);
 
+  // Returns floats truncated to integers of the dtype `to`; all are within the range of i32.
+  llvm::Value* truncate_within_i32(llvm::Value* x, DType to);
+
   MathEmitter& math() { return math_; }
 
  private:

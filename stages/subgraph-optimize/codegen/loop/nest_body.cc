@@ -96,7 +96,16 @@ Value* NestEmitter::emit_scalar(const loop::Instruction& own, int copy) {
     for (Value*& operand : operands) operand = widened(operand);
   }
   const InstructionId first = own.operands[own.op == loop::ScalarOp::kSelect ? 1 : 0];
+  if (own.op == loop::ScalarOp::kCast && dtype_is_integer(own.dtype) && is_within_i32(first))
+    return scalar_.truncate_within_i32(operands[0], own.dtype);
   return scalar_.emit(own.op, instruction(first).dtype, own.dtype, operands);
+}
+
+// Reals that are known to be no NaN, and whose integers fit i32.
+bool NestEmitter::is_within_i32(InstructionId id) const {
+  const loop::ValueRange& range = ranges_[static_cast<size_t>(id)];
+  return dtype_is_float(instruction(id).dtype) && !range.may_be_nan && range.low >= -0x1p31 &&
+         range.high < 0x1p31;
 }
 
 // ---- expressions

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/loop/value_range.h"
 #include "stages/subgraph-optimize/codegen/emit/scalar.h"
 #include "stages/subgraph-optimize/codegen/loop/index_emitter.h"
 #include "stages/subgraph-optimize/codegen/loop/nest_plan.h"
@@ -79,6 +80,7 @@ class NestEmitter {
   llvm::Value* emit_instruction(loop::InstructionId id, int copy);
   llvm::Value* emit_constant(const loop::Instruction& instruction);
   llvm::Value* emit_scalar(const loop::Instruction& instruction, int copy);
+  bool is_within_i32(loop::InstructionId id) const;
   llvm::Value* emit_load(loop::InstructionId id, int copy);
   llvm::Value* load_elements(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                              int copy, llvm::Value* mask);
@@ -129,6 +131,7 @@ class NestEmitter {
   const BufferAddresses& buffers_;
   ScalarEmitter scalar_;
   IndexEmitter index_;
+  std::vector<loop::ValueRange> ranges_;  // by instruction
   std::vector<loop::AxisId> block_axes_;  // whose points are split over the blocks
   std::vector<loop::AxisId> inner_axes_;  // loops inside
   loop::AxisId split_axis_ = -1;          // split into chunks when block_axes_ have few points
