@@ -129,6 +129,23 @@ class Walk(ProgramCase):
                          {"aicore"})
         self.assertEqual((engines["where"], engines["gather"]), ("host_cpu", "vector"))
 
+    def test_equal_subgraphs_of_sizes_that_data_tell(self):
+        nodes = []
+        for name in ("a", "b"):
+            nodes += [helper.make_node("Range", ["zero", name, "one"], [name + "_range"]),
+                      helper.make_node("Cast", [name + "_range"], [name + "_real"], to=1),
+                      helper.make_node("Mul", [name + "_real", "half"], [name + "_half"])]
+        nodes.append(helper.make_node("Concat", ["a_half", "b_half"], ["y"], axis=0))
+        graph = helper.make_graph(
+            nodes, "g", [helper.make_tensor_value_info(name, TensorProto.INT64, [])
+                         for name in ("a", "b")], [value("y", [None])],
+            [numpy_helper.from_array(np.array(number), name) for name, number in
+             (("zero", 0), ("one", 1), ("half", np.float32(0.5)))])
+        self.compiled(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)],
+                                        ir_version=8))
+        y, _ = self.run_model(a=np.array(3), b=np.array(5))
+        np.testing.assert_array_equal(y, np.float32([0, 0.5, 1, 0, 0.5, 1, 1.5, 2]))
+
 
 if __name__ == "__main__":
     ProgramCase.programs = need(sys.argv.pop(1), ["compile", "loader", "show", "verify", *STAGES])

@@ -5,11 +5,14 @@
 //                                               packed weights as constant expressions
 //
 // Legal because lowering preserves what each subgraph computes; a subgraph depends on nothing
-// outside itself, so each is lowered in a module of its own, equal ones (by structure digest) once,
-// all in parallel. Results are put back in the order of the Calls, so they do not depend on the
+// outside itself, so each is lowered in a module of its own, equal ones (by structure digest and
+// symbols) once, all in parallel. Results are put back in the order of the Calls, so they do not depend on the
 // number of threads.
 #include <deque>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "common/base/parallel.h"
 #include "common/base/work.h"
@@ -56,6 +59,15 @@ Module extract(const Graph& graph) {
   return module;
 }
 
+// The symbols of a subgraph's sizes. A symbol that is no dim of an input says nothing of itself in
+// the digest: sizes of two Ranges differ, however equal their subgraphs are.
+std::vector<std::string> symbol_names(const Module& module) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < module.expressions.symbol_count(); ++i)
+    names.push_back(module.expressions.symbol(static_cast<SymbolId>(i)).name);
+  return names;
+}
+
 Result<void> lower(Module& module, const GeneratorOptions& options, KernelCache& kernels) {
   Graph& graph = module.root();
   SLUICE_TRY(lower_for_engine(graph, options, kernels));
@@ -99,14 +111,15 @@ Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
   std::vector<Node*> calls;
   collect_calls(graph, calls);
   std::deque<Job> jobs;
-  std::map<Digest, size_t> by_digest;
+  std::map<std::pair<Digest, std::vector<std::string>>, size_t> by_structure;
   std::vector<Placed> placed;
   for (Node* call : calls) {
     Module module = extract(*call->get(attributes::Call::graph));
     add_work(Work::kNodeVisits, module.root().node_count());
     SLUICE_ASSIGN(const Digest digest, structure_digest(module));
     SubgraphNames names = read_names(module.root());
-    const auto [found, inserted] = by_digest.try_emplace(digest, jobs.size());
+    const auto [found, inserted] =
+        by_structure.try_emplace({digest, symbol_names(module)}, jobs.size());
     if (inserted) jobs.push_back({std::move(module), names});
     placed.push_back({call, found->second, std::move(names)});
   }
