@@ -37,8 +37,8 @@ ValueRange rounded(double low, double high, bool may_be_nan) {
 }
 
 ValueRange sum(const ValueRange& a, const ValueRange& b) {
-  const bool meets = (a.low == -kInfinity && b.high == kInfinity) ||
-                     (a.high == kInfinity && b.low == -kInfinity);
+  const bool meets =
+      (a.low == -kInfinity && b.high == kInfinity) || (a.high == kInfinity && b.low == -kInfinity);
   const double low = a.low + b.low, high = a.high + b.high;
   return rounded(std::isnan(low) ? -kInfinity : low, std::isnan(high) ? kInfinity : high,
                  a.may_be_nan || b.may_be_nan || meets);
@@ -82,10 +82,9 @@ class Ranges {
   ValueRange select(const Instruction& own) const {
     if (!is_real(own.dtype)) return {};
     const Instruction& condition = nest_.instructions[static_cast<size_t>(own.operands[0])];
-    const bool is_number = condition.kind == InstructionKind::kScalar &&
-                           condition.op == ScalarOp::kEqual &&
-                           condition.operands[0] == condition.operands[1] &&
-                           condition.operands[0] == own.operands[1];
+    const bool is_number =
+        condition.kind == InstructionKind::kScalar && condition.op == ScalarOp::kEqual &&
+        condition.operands[0] == condition.operands[1] && condition.operands[0] == own.operands[1];
     const ValueRange &x = operand(own, 1), &y = operand(own, 2);
     return {std::min(x.low, y.low), std::max(x.high, y.high),
             (x.may_be_nan && !is_number) || y.may_be_nan};

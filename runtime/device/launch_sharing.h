@@ -37,10 +37,10 @@ class LaunchSharing {
 
   std::vector<float> alone_ns_;  // by task: how long it takes one thread; 0: not known yet
   uint32_t tiny_launches_ = 0;
-  uint32_t launches_ = 0;        // that is_worth was asked about
-  double saved_ns_ = 0;          // by sharing, since it was last given up
-  double alone_left_ns_ = 0;     // time of launches until sharing is tried again
-  double patience_ = 0;          // that time for each ns lost
+  uint32_t launches_ = 0;     // that is_worth was asked about
+  double saved_ns_ = 0;       // by sharing, since it was last given up
+  double alone_left_ns_ = 0;  // time of launches until sharing is tried again
+  double patience_ = 0;       // that time for each ns lost
 };
 
 }  // namespace sluice

@@ -97,6 +97,8 @@ bool is_cheap(const Node& node) {
     case Op::kClip:
     case Op::kRelu:
     case Op::kLeakyRelu:
+    case Op::kHardSigmoid:
+    case Op::kHardSwish:
     case Op::kPRelu:
     case Op::kWhere:
     case Op::kCast:

@@ -6,8 +6,8 @@
 //
 // Legal because lowering preserves what each subgraph computes; a subgraph depends on nothing
 // outside itself, so each is lowered in a module of its own, equal ones (by structure digest and
-// symbols) once, all in parallel. Results are put back in the order of the Calls, so they do not depend on the
-// number of threads.
+// symbols) once, all in parallel. Results are put back in the order of the Calls, so they do not
+// depend on the number of threads.
 #include <deque>
 #include <map>
 #include <string>
