@@ -103,7 +103,7 @@ Value* NestEmitter::emit_scalar(const loop::Instruction& own, int copy) {
 
 // Reals that are known to be no NaN, and whose integers fit i32.
 bool NestEmitter::is_within_i32(InstructionId id) const {
-  const loop::ValueRange& range = ranges_[static_cast<size_t>(id)];
+  const loop::RealRange& range = ranges_[static_cast<size_t>(id)];
   return dtype_is_float(instruction(id).dtype) && !range.may_be_nan && range.low >= -0x1p31 &&
          range.high < 0x1p31;
 }
@@ -215,6 +215,14 @@ Value* NestEmitter::address(const loop::Buffer& buffer, loop::BufferId id, Expre
   return b_.ir().CreateGEP(type, base, expression_number(offset, copy));
 }
 
+// The lanes' elements are neighbours.
+bool NestEmitter::is_row(const loop::Buffer& buffer, ExpressionId offset) {
+  if (has_rows_by_lane(buffer)) return !differs(offset);
+  const auto linear = loop::split_linear(graph_.expressions, offset, lane_symbol_);
+  return linear && !differs(linear->remainder) &&
+         graph_.expressions.as_constant(linear->stride) == 1;
+}
+
 // One pointer for each lane.
 Value* NestEmitter::addresses(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                               int copy) {
@@ -296,11 +304,7 @@ Value* NestEmitter::load_elements(const loop::Buffer& buffer, loop::BufferId id,
         llvm::Constant::getNullValue(register_type(b_, loop::register_dtype(buffer.dtype))));
   }
   auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(piece_.lanes));
-  const auto linear = loop::split_linear(graph_.expressions, offset, lane_symbol_);
-  const bool is_row = is_local ? !differs(offset)
-                               : linear && !differs(linear->remainder) &&
-                                     graph_.expressions.as_constant(linear->stride) == 1;
-  if (is_row) {
+  if (is_row(buffer, offset)) {
     Value* from = address(buffer, id, offset, copy);
     Value* loaded = mask == nullptr
                         ? static_cast<Value*>(b_.ir().CreateAlignedLoad(vector, from, align))
@@ -462,11 +466,7 @@ void NestEmitter::store_elements(const loop::Buffer& buffer, loop::BufferId id, 
     return;
   }
   Value* lanes = to_memory(buffer.dtype, widened(stored));
-  const auto linear = loop::split_linear(graph_.expressions, offset, lane_symbol_);
-  const bool is_row = is_local ? !differs(offset)
-                               : linear && !differs(linear->remainder) &&
-                                     graph_.expressions.as_constant(linear->stride) == 1;
-  if (is_row) {
+  if (is_row(buffer, offset)) {
     Value* to = address(buffer, id, offset, copy);
     if (mask == nullptr) {
       b_.ir().CreateAlignedStore(lanes, to, align);

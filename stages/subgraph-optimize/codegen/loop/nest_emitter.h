@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/loop/value_range.h"
+#include "common/loop/real_range.h"
 #include "stages/subgraph-optimize/codegen/emit/scalar.h"
 #include "stages/subgraph-optimize/codegen/loop/index_emitter.h"
 #include "stages/subgraph-optimize/codegen/loop/nest_plan.h"
@@ -110,6 +110,7 @@ class NestEmitter {
   }
   llvm::Value* address(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                        int copy);
+  bool is_row(const loop::Buffer& buffer, ExpressionId offset);
   llvm::Value* addresses(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                          int copy);
   bool differs(ExpressionId id) const;
@@ -131,7 +132,7 @@ class NestEmitter {
   const BufferAddresses& buffers_;
   ScalarEmitter scalar_;
   IndexEmitter index_;
-  std::vector<loop::ValueRange> ranges_;  // by instruction
+  std::vector<loop::RealRange> ranges_;   // by instruction
   std::vector<loop::AxisId> block_axes_;  // whose points are split over the blocks
   std::vector<loop::AxisId> inner_axes_;  // loops inside
   loop::AxisId split_axis_ = -1;          // split into chunks when block_axes_ have few points

@@ -37,7 +37,7 @@ NestEmitter::NestEmitter(KernelBuilder& builder, loop::LoopGraph& graph, FlatNes
       buffers_(buffers),
       scalar_(builder, precision),
       index_(builder, graph, [this](loop::InstructionId id) { return value(id, copy_in_hand_); }),
-      ranges_(loop::value_ranges(flat_.nest)) {
+      ranges_(loop::real_ranges(flat_.nest)) {
   const bool is_inner = plan_.vector == NestPlan::Vector::kInner;
   std::vector<SymbolId> lanes;
   if (plan_.vector == NestPlan::Vector::kOuter) lanes.push_back(axis(plan_.axis).symbol);

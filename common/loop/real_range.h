@@ -1,4 +1,4 @@
-// What is known of the numbers of a nest before it runs.
+// What is known of the real numbers of a nest before it runs.
 #pragma once
 
 #include <limits>
@@ -9,14 +9,14 @@
 namespace sluice::loop {
 
 // Every number is within [low, high], or NaN where that may be.
-struct ValueRange {
+struct RealRange {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   bool may_be_nan = true;
 };
 
-// Returns one range for each instruction of the nest, in the order of evaluation; an instruction of
-// which nothing is known has all numbers. Integers of more than 32 bits are not followed.
-std::vector<ValueRange> value_ranges(const Nest& nest);
+// Returns the range of each instruction's result, by instruction. One of which nothing is known, or
+// that is no f32 or f64, has all numbers.
+std::vector<RealRange> real_ranges(const Nest& nest);
 
 }  // namespace sluice::loop
