@@ -3,6 +3,7 @@
 #include "common/base/work.h"
 #include "common/ir/fixed.h"
 #include "common/ir/states.h"
+#include "common/ir/value_storage.h"
 #include "common/symbolic/any_symbol.h"
 #include "common/verify/findings.h"
 
@@ -20,6 +21,36 @@ bool is_called(const Graph& graph) {
          (graph.role == GraphRole::kRoot && graph.engine != EngineId::kNone);
 }
 
+// Formats are for engines that generate kernels; storages of states are dense.
+void check_formats(const Node& node, Findings& findings) {
+  if (node.placement.engine != EngineId::kHostCpu && node.placement.engine != EngineId::kRts)
+    return;
+  const auto check = [&](const Value& value) {
+    if (format_of(value) == StorageFormat::kDense) return;
+    findings.add("{}: runs on {}, which takes only dense values; '{}' is not", node.label(),
+                 engine_name(node.placement.engine), value.name());
+  };
+  for (size_t i = 0; i < node.input_count(); ++i)
+    if (node.input(i) != nullptr) check(*node.input(i));
+  for (size_t i = 0; i < node.output_count(); ++i) check(node.output(i));
+}
+
+// A kernel was made for the storage that its operand has inside.
+void check_storages(const Node& call, const Graph& called, Findings& findings) {
+  if (called.inputs().size() != call.input_count() ||
+      called.outputs().size() != call.output_count())
+    return;  // reported already
+  const auto check = [&](const Value& outside, const Value& inside) {
+    if (outside.is_constant() || format_of(outside) == format_of(inside)) return;
+    findings.add("{}: '{}' is {}, in {} it is {}", call.label(), outside.name(),
+                 format_name(format_of(outside)), graph_label(called),
+                 format_name(format_of(inside)));
+  };
+  for (size_t i = 0; i < call.input_count(); ++i)
+    if (call.input(i) != nullptr) check(*call.input(i), *called.inputs()[i]);
+  for (size_t i = 0; i < call.output_count(); ++i) check(call.output(i), *called.outputs()[i]);
+}
+
 void check_caller(const Graph& graph, Findings& findings) {
   size_t parts = 0, subgraphs = 0;
   add_work(Work::kNodeVisits, graph.node_count());
@@ -27,6 +58,7 @@ void check_caller(const Graph& graph, Findings& findings) {
     const EngineId engine = node.placement.engine;
     if (node.op() == Op::kCall) {
       const Graph* called = called_graph(node);
+      if (called != nullptr) check_storages(node, *called, findings);
       if (called != nullptr && called->role == GraphRole::kPart) ++parts;
       if (called != nullptr && called->role == GraphRole::kSubgraph) ++subgraphs;
     } else if (engine == EngineId::kNone) {
@@ -51,6 +83,7 @@ void check_subgraph(const Graph& graph, Findings& findings) {
   add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
     if (node.op() == Op::kCall) findings.add("{}: a subgraph calls no other graph", node.label());
+    check_formats(node, findings);
     const EngineId engine = node.placement.engine;
     const bool fits =
         engine == graph.engine || is_composite(graph.engine) || node.placement.no_task;

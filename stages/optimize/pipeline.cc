@@ -63,9 +63,14 @@ constexpr Pass kPasses[] = {
     // Must run after the fusion of epilogues, which starts from plain contractions.
     {"fuse-transposed-operands", "lets matrix products read operands through their transposition",
      fuse_transposed_operands, PassLevel::kO3},
-    // Must run last: what contractions compute on the way is no work of its own.
+    // Must run after the fusion of epilogues: what contractions compute on the way is no work of
+    // its
+    // own.
     {"fuse-elementwise", "fuses groups of elementwise nodes with a reduction or normalisation",
      fuse_elementwise, PassLevel::kO3},
+    // Must run last: a Fused node is one kernel, which reads and writes formats as a whole.
+    {"choose-formats", "stores values as convolutions want them, and copies at the borders",
+     choose_formats, PassLevel::kO3},
 };
 
 }  // namespace

@@ -101,6 +101,7 @@ class Cutter {
     call.placement.stream_label = description.stream_label;
     for (Value* result : results) {
       Value& outer = call.add_output(result->type_id(), result->name());
+      outer.set_storage(result->storage_id());
       graph_.replace_all_uses(*result, outer);
     }
     transfer_control_edges(unit, copies, call);
@@ -156,7 +157,11 @@ class Cutter {
       }
       for (size_t k = 0; k < node->output_count(); ++k) made.insert(node->output(k).id());
     }
-    for (Value* value : values) remember(*value, callee.add_input(value->type_id(), value->name()));
+    for (Value* value : values) {
+      Value& placeholder = callee.add_input(value->type_id(), value->name());
+      placeholder.set_storage(value->storage_id());
+      remember(*value, placeholder);
+    }
     for (Value* constant : constants) {
       const auto index = static_cast<uint32_t>(callee.inputs().size());
       Value& placeholder = callee.add_input(constant->type_id(), constant->name());

@@ -22,6 +22,11 @@ constexpr Pass kPasses[] = {
      PassLevel::kO0},
     {"place-engines", "gives each node the cheapest engine that supports it", place_engines,
      PassLevel::kO0},
+    // Must run after place-engines, which may choose another engine than formats were chosen for,
+    // and
+    // before the cuts, which give storages to operands and results of Calls.
+    {"drop-formats", "makes values dense that an engine without formats, or another part, reads",
+     drop_formats, PassLevel::kO0},
     {"cut-composites", "cuts subgraphs for composite engines", cut_composites, PassLevel::kO0},
     // Must run after cut-composites: nodes in no composite subgraph are cut by single engines.
     {"cut-subgraphs", "cuts subgraphs of one engine each", cut_subgraphs, PassLevel::kO0},

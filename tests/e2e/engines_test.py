@@ -35,9 +35,9 @@ ENGINES = {"kernel": "aicore", "evaluator": "host_cpu"}
 VECTOR = ("sign", "largest", "pick")  # nodes whose kernel is of loops, not of a contraction
 IDLE = ("rts", "none")
 FIXED, OPEN = (8, 9, 10, 11, 12), (8, 13, 14, 15, 16)
-LAYOUTS = ("c:nhwc", "e")  # nodes that change the layout of a value, called after it
+LAYOUTS = ("c", "e")  # nodes that change the layout of a value, called after it
 # By value: the node that makes it, where that is not its node in the user's model.
-MADE = {"p": "product", "c": "first", "e:nhwc": "second", **{name: name for name in LAYOUTS}}
+MADE = {"p": "product", "c:dense": "first", "e:nhwc": "second", **{name: name for name in LAYOUTS}}
 
 
 def digest(data):

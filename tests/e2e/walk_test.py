@@ -97,7 +97,8 @@ class Walk(ProgramCase):
             self.assertNotIn("sizes", said)
             self.assertIn("generated kernels, 0 reference kernels; 0 parts", self.summary())
             y, events = self.run_model(x=x)
-            np.testing.assert_array_equal(y, expected)
+            # Between stages values are dense, for which other kernels may be chosen.
+            np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
             launched = [event["name"] for event in events if event["args"].get("kernel") and
                         event["args"]["op"] != "TransData"]
             self.assertEqual(launched, ["first", "second", "pool"])

@@ -17,6 +17,7 @@
 #include "common/base/work.h"
 #include "common/ir/append_axis.h"
 #include "common/ir/clone.h"
+#include "common/ir/value_storage.h"
 #include "common/ops/attributes.h"
 #include "stages/build/passes/passes.h"
 #include "stages/build/walk.h"
@@ -62,7 +63,7 @@ Error does_not_fit(const Node& call, const Graph& callee, const std::string& wha
 // inside.
 bool are_stored_alike(const Value& outside, const Value& inside) {
   return outside.storage_id() == inside.storage_id() ||
-         (!append_axis(outside) && !append_axis(inside));
+         (format_of(outside) == format_of(inside) && !append_axis(outside) && !append_axis(inside));
 }
 
 Result<void> check_storages(const Node& call, const Graph& callee) {
@@ -72,9 +73,8 @@ Result<void> check_storages(const Node& call, const Graph& callee) {
     const Value& inside =
         is_input ? *callee.inputs()[i] : *callee.outputs()[i - call.input_count()];
     if (outside == nullptr || are_stored_alike(*outside, inside)) continue;
-    return does_not_fit(
-        call, callee,
-        fmt::format("stores '{}' with another capacity than the Call", inside.name()));
+    return does_not_fit(call, callee,
+                        fmt::format("stores '{}' otherwise than the Call", inside.name()));
   }
   return {};
 }

@@ -7,6 +7,7 @@
 
 namespace sluice {
 
+Result<bool> choose_formats(Graph& root, const Options& options);
 Result<bool> defer_constants(Graph& root, const Options& options);
 Result<bool> eliminate_common_subexpressions(Graph& root, const Options& options);
 Result<bool> eliminate_dead_nodes(Graph& root, const Options& options);

@@ -12,6 +12,7 @@ Result<bool> place_shapes_on_host(Graph& graph, const Options& options);
 Result<bool> place_engines(Graph& graph, const Options& options);
 Result<bool> split_shapes(Graph& graph, const Options& options);
 Result<bool> cut_composites(Graph& graph, const Options& options);
+Result<bool> drop_formats(Graph& graph, const Options& options);
 Result<bool> cut_subgraphs(Graph& graph, const Options& options);
 
 }  // namespace sluice

@@ -4,7 +4,12 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "common/ir/module.h"
+#include "common/ir/value_storage.h"
+#include "common/loop/lowering.h"
+#include "common/target/kernel_specification.h"
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
+#include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
 
 namespace sluice {
 namespace {
@@ -108,6 +113,22 @@ std::vector<float> random_floats(size_t count, std::mt19937& random) {
   std::vector<float> values(count);
   for (float& value : values) value = distribution(random);
   return values;
+}
+
+Result<GeneratedKernel> generate_copy(DType dtype, const std::vector<int64_t>& dims,
+                                      StorageFormat from, StorageFormat to,
+                                      const DeviceProfile& profile) {
+  Module module;
+  Graph& graph = module.add_graph("main", GraphRole::kRoot);
+  const TypeId type = module.intern(Type::fixed_tensor(dtype, dims));
+  Value& x = graph.add_input(type, "x");
+  store(x, from);
+  Node& node = graph.add_node(Op::kTransData, {&x}, 1);
+  node.output().set_type(type);
+  store(node.output(), to);
+  SLUICE_ASSIGN(const loop::LoweredNode lowered, loop::lower_node(node));
+  return generate_loops(specification_text(lowered.graph, profile, MathPrecision::kDefault),
+                        "copy");
 }
 
 std::vector<float> transposed(const std::vector<float>& from, int64_t n, int64_t rows,

@@ -65,6 +65,11 @@ std::vector<double> reference_conv(const ConvSpec& spec, const float* x, const f
 // Returns an extent's value; symbols as in KernelArgs.
 int64_t value_of(const Extent& extent, const std::vector<int64_t>& symbols);
 
+// Generates a TransData of fixed sizes.
+Result<GeneratedKernel> generate_copy(DType dtype, const std::vector<int64_t>& dims,
+                                      StorageFormat from, StorageFormat to,
+                                      const DeviceProfile& profile);
+
 // Packs on the host, by the definition in codegen.h.
 std::vector<float> reference_pack(const PackSpec& spec, const float* source);
 int64_t packed_elements(const PackSpec& spec);  // floats of the result, at the nominal sizes

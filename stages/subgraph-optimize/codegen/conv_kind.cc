@@ -129,9 +129,9 @@ void bound_chunks(const ConvSpec& spec, const DirectGeometry& geometry,
   plan.scratch_bytes = geometry.spread_scratch_bytes(spec, plan.phase_floats);
 }
 
-// Estimates a layout copy from the bandwidth of the caches. One channel has the same layout in both
-// formats.
-double layout_cycles(int64_t elements, int64_t channels) {
+// Estimates a copy to another format from the bandwidth of the caches. One channel has the same
+// bytes in both.
+double copy_cycles_of(int64_t elements, int64_t channels) {
   return channels == 1 ? 0 : 0.4 * static_cast<double>(elements) + 100;
 }
 
@@ -225,21 +225,21 @@ PackSpec depthwise_weight_packing(const ConvSpec& s, int64_t nr) {
 }
 
 ConvKind choose_conv_kind(const ConvSpec& spec, const DeviceProfile& profile,
-                          const ConvNeighbours& neighbours) {
+                          const ConvFormats& formats) {
   const ConvSpec s = at_nominal(spec);
-  const double copy_x = layout_cycles(s.n.nominal * s.ci * s.h.nominal * s.w.nominal, s.ci),
-               copy_y = layout_cycles(s.n.nominal * s.co * s.oh.nominal * s.ow.nominal, s.co);
-  const double to_channels_last =
-      (neighbours.x_is_channels_last ? 0 : copy_x) + (neighbours.y_is_channels_last ? 0 : copy_y);
-  const double to_dense =
-      (neighbours.x_is_channels_last ? copy_x : 0) + (neighbours.y_is_channels_last ? copy_y : 0);
+  const double copy_x = copy_cycles_of(s.n.nominal * s.ci * s.h.nominal * s.w.nominal, s.ci),
+               copy_y = copy_cycles_of(s.n.nominal * s.co * s.oh.nominal * s.ow.nominal, s.co);
+  const auto copies_to = [&](StorageFormat format) {
+    return (formats.x == format ? 0 : copy_x) + (formats.y == format ? 0 : copy_y);
+  };
   const DepthwisePlan depthwise = choose_depthwise_plan(spec, profile);
   const double by_channels =
       depthwise.possible ? depthwise.cycles : choose_conv_plan(spec, profile).cycles;
   const DirectConvPlan direct = choose_direct_plan(spec, profile);
-  if (direct.possible && direct.cycles + to_dense < by_channels + to_channels_last)
+  if (direct.possible && direct.cycles + copies_to(StorageFormat::kDense) <
+                             by_channels + copies_to(StorageFormat::kNhwc))
     return ConvKind::kDirect;
-  return depthwise.possible ? ConvKind::kDepthwise : ConvKind::kChannelsLast;
+  return depthwise.possible ? ConvKind::kDepthwise : ConvKind::kContraction;
 }
 
 std::string canonical_text(const DepthwiseSpec& spec) {

@@ -1,30 +1,14 @@
-// The kernels other than the channels-last contraction: copies between layouts, depthwise
-// convolution, and direct convolution on dense NCHW tensors. They follow the contract of codegen.h.
+// The kernels of convolutions other than the contraction over NHWC tensors: depthwise convolution,
+// and direct convolution on dense tensors. They follow the contract of codegen.h.
 #pragma once
 
+#include "common/ir/type.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
 
 namespace sluice {
 
-// A batch of transpositions: [n][channels][pixels] -> [n][pixels][channels] (to_channels_last), or
-// back.
-//
-// Pointers: destination, source.
-struct LayoutCopySpec {
-  Extent n = 1;
-  int64_t channels = 1;
-  Extent pixels = 1;
-  bool to_channels_last = true;
-  int element_bytes = 4;  // or 1
-};
-
-Result<GeneratedKernel> generate_layout_copy(const LayoutCopySpec& spec,
-                                             const DeviceProfile& profile);
-bool is_fixed(const LayoutCopySpec& spec);
-std::string canonical_text(const LayoutCopySpec& spec);
-
-// A convolution with groups == ci == co, channels last, without pixel strides. Packed weights are
-// [kh * kw][nr], nr = channels rounded up to the plan's lanes, missing ones zero. Epilogue and
+// A convolution with groups == ci == co, over NHWC tensors, without pixel strides. Packed weights
+// are [kh * kw][nr], nr = channels rounded up to the plan's lanes, missing ones zero. Epilogue and
 // pointers are those of ConvSpec.
 struct DepthwiseSpec {
   ConvSpec conv;
@@ -75,17 +59,16 @@ Result<GeneratedKernel> generate_direct_conv(const DirectConvSpec& spec,
                                              const DeviceProfile& profile);
 std::string canonical_text(const DirectConvSpec& spec);
 
-enum class ConvKind { kChannelsLast, kDepthwise, kDirect };
+enum class ConvKind { kContraction, kDepthwise, kDirect };  // the first two over NHWC tensors
 
-// The layout that x already has, and the one that the readers of the result want.
-struct ConvNeighbours {
-  bool x_is_channels_last = false;
-  bool y_is_channels_last = false;
+// How x is stored, and how the result is to be.
+struct ConvFormats {
+  StorageFormat x = StorageFormat::kDense, y = StorageFormat::kDense;
 };
 
-// Returns the kind with the smallest estimate of cycles, copies between layouts included.
+// Returns the kind with the smallest estimate of cycles, copies between formats included.
 ConvKind choose_conv_kind(const ConvSpec& conv, const DeviceProfile& profile,
-                          const ConvNeighbours& neighbours);
+                          const ConvFormats& formats);
 
 // Returns GeneratedKernel.multiply_adds_per_block of a symbolic convolution with this estimate of
 // cycles.

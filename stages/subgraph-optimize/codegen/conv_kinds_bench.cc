@@ -28,7 +28,7 @@ struct Times {
   double flops = 0;
   double seconds[3] = {};  // by ConvKind; 0: not possible
   double guess[3] = {};    // estimated cycles
-  ConvKind chosen = ConvKind::kChannelsLast;
+  ConvKind chosen = ConvKind::kContraction;
   double copies = 0;
   // Returns the seconds with dense neighbours.
   double total(ConvKind kind) const {
@@ -36,7 +36,7 @@ struct Times {
   }
 };
 
-Times measure(const ConvSpec& s, const DeviceProfile& profile, bool channels_last) {
+Times measure(const ConvSpec& s, const DeviceProfile& profile, StorageFormat neighbours) {
   Times t;
   t.name = fmt::format("n{} {}x{} {}->{} k{}x{} s{}{} d{}{} g{} o{}x{}", s.n.nominal, s.h.nominal,
                        s.w.nominal, s.ci, s.co, s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h,
@@ -56,23 +56,24 @@ Times measure(const ConvSpec& s, const DeviceProfile& profile, bool channels_las
   if (depthwise.possible) t.seconds[1] = best_time(generate_depthwise({s}, profile), pointers);
   if (direct.possible) t.seconds[2] = best_time(generate_direct_conv({s}, profile), pointers);
   t.guess[0] = plan.cycles, t.guess[1] = depthwise.cycles, t.guess[2] = direct.cycles;
-  t.chosen = choose_conv_kind(s, profile, {channels_last, channels_last});
-  if (!channels_last) {
+  t.chosen = choose_conv_kind(s, profile, {neighbours, neighbours});
+  if (neighbours == StorageFormat::kDense) {
     FloatBuffer x2(s.n.nominal * s.h.nominal * s.w.nominal * s.ci),
         y2(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co);
-    t.copies =
-        best_time(
-            generate_layout_copy({s.n.nominal, s.ci, s.h.nominal * s.w.nominal, true}, profile),
-            {x2.data(), x.data()}) +
-        best_time(
-            generate_layout_copy({s.n.nominal, s.co, s.oh.nominal * s.ow.nominal, false}, profile),
-            {y2.data(), y.data()});
+    const std::vector<int64_t> x_dims = {s.n.nominal, s.ci, s.h.nominal, s.w.nominal},
+                               y_dims = {s.n.nominal, s.co, s.oh.nominal, s.ow.nominal};
+    t.copies = best_time(generate_copy(DType::kF32, x_dims, StorageFormat::kDense,
+                                       StorageFormat::kNhwc, profile),
+                         {x2.data(), x.data()}) +
+               best_time(generate_copy(DType::kF32, y_dims, StorageFormat::kNhwc,
+                                       StorageFormat::kDense, profile),
+                         {y2.data(), y.data()});
   }
   return t;
 }
 
 void print(const Times& t, double peak) {
-  constexpr const char* kNames[] = {"channels-last", "depthwise", "direct"};
+  constexpr const char* kNames[] = {"contraction", "depthwise", "direct"};
   std::printf("%-50s %6.1f MFLOP %5.1f %% of peak, %s;", t.name.c_str(), t.flops * 1e-6,
               100 * t.flops / t.total(t.chosen) / peak, kNames[static_cast<int>(t.chosen)]);
   for (int kind = 0; kind < 3; ++kind) {
@@ -96,14 +97,16 @@ void bench_mobilenet(const DeviceProfile& profile, double peak) {
                                     {192, 1, 28}, {192, 2, 14}, {384, 1, 14}, {576, 1, 14},
                                     {576, 2, 7},  {960, 1, 7}};
   for (const auto& [channels, stride, out] : kLayers)
-    print(measure(square(channels, channels, 3, stride, out, channels), profile, true), peak);
+    print(measure(square(channels, channels, 3, stride, out, channels), profile,
+                  StorageFormat::kNhwc),
+          peak);
 }
 
 void bench_first(const DeviceProfile& profile, double peak) {
-  print(measure(square(3, 64, 7, 2, 112, 1), profile, false), peak);
-  print(measure(square(3, 32, 3, 2, 112, 1), profile, false), peak);
-  print(measure(square(1, 32, 5, 1, 28, 1), profile, false), peak);
-  print(measure(square(3, 64, 3, 1, 256, 1), profile, false), peak);
+  print(measure(square(3, 64, 7, 2, 112, 1), profile, StorageFormat::kDense), peak);
+  print(measure(square(3, 32, 3, 2, 112, 1), profile, StorageFormat::kDense), peak);
+  print(measure(square(1, 32, 5, 1, 28, 1), profile, StorageFormat::kDense), peak);
+  print(measure(square(3, 64, 3, 1, 256, 1), profile, StorageFormat::kDense), peak);
 }
 
 void bench_layout(const DeviceProfile& profile) {
@@ -114,13 +117,19 @@ void bench_layout(const DeviceProfile& profile) {
                                          {512, 28 * 28},
                                          {1024, 14 * 14},
                                          {2048, 49}}) {
-    for (const bool to : {true, false}) {
-      FloatBuffer a(int64_t{channels} * pixels), b(int64_t{channels} * pixels);
-      const double seconds =
-          best_time(generate_layout_copy({1, channels, pixels, to}, profile), {a.data(), b.data()});
-      std::printf("%4d channels, %5d pixels, %s: %.3f ms, %.1f GB/s read and written\n", channels,
-                  pixels, to ? "to channels last" : "to dense", seconds * 1e3,
-                  8e-9 * channels * pixels / seconds);
+    for (const bool to_nhwc : {true, false}) {
+      const StorageFormat from = to_nhwc ? StorageFormat::kDense : StorageFormat::kNhwc,
+                          to = to_nhwc ? StorageFormat::kNhwc : StorageFormat::kDense;
+      for (const DType dtype : {DType::kF32, DType::kU8}) {
+        FloatBuffer a(int64_t{channels} * pixels), b(int64_t{channels} * pixels);
+        const double seconds =
+            best_time(generate_copy(dtype, {1, channels, pixels, 1}, from, to, profile),
+                      {a.data(), b.data()});
+        std::printf("%4d channels, %5d pixels, %s %s: %.3f ms, %.1f GB/s read and written\n",
+                    channels, pixels, std::string(dtype_name(dtype)).c_str(),
+                    to_nhwc ? "to NHWC" : "to dense", seconds * 1e3,
+                    1e-9 * dtype_bits(dtype) / 4 * channels * pixels / seconds);
+      }
     }
   }
 }
@@ -149,7 +158,7 @@ void bench_sweep(const DeviceProfile& profile, double peak, int count, unsigned 
     if (2 * s.n.nominal * s.oh.nominal * s.ow.nominal * s.co * (s.ci / s.groups) * s.kh * s.kw <
         20000000)
       continue;
-    all.push_back(measure(s, profile, false));
+    all.push_back(measure(s, profile, StorageFormat::kDense));
   }
   const auto speed = [](const Times& t) { return t.flops / t.total(t.chosen); };
   std::sort(all.begin(), all.end(),
@@ -157,7 +166,7 @@ void bench_sweep(const DeviceProfile& profile, double peak, int count, unsigned 
   double lost = 0;
   for (size_t i = 0; i < all.size(); ++i) {
     if (i < 15) print(all[i], peak);
-    double minimum = all[i].total(ConvKind::kChannelsLast);
+    double minimum = all[i].total(ConvKind::kContraction);
     if (all[i].seconds[1] > 0) minimum = std::min(minimum, all[i].total(ConvKind::kDepthwise));
     if (all[i].seconds[2] > 0) minimum = std::min(minimum, all[i].total(ConvKind::kDirect));
     lost += all[i].total(all[i].chosen) / minimum - 1;
@@ -252,28 +261,6 @@ void bench_symbolic(const DeviceProfile& profile) {
         "direct", by_row, runs,
         [&](const ConvSpec& c) { return generate_direct_conv({c}, profile); },
         direct_weight_packing(s, std::max(choose_direct_plan(s, profile).rows, 1)));
-  }
-  for (const auto& [channels, pixels] :
-       {std::pair{3, 320 * 320}, {32, 80 * 80}, {144, 400}, {256, 49}}) {
-    for (const bool to_channels_last : {true, false}) {
-      const LayoutCopySpec known{1, channels, pixels, to_channels_last};
-      LayoutCopySpec free_sized = known;
-      free_sized.pixels = Extent::of_symbol(0, pixels);
-      auto fixed = RunnableKernel::load(*generate_layout_copy(known, profile));
-      auto symbolic = RunnableKernel::load(*generate_layout_copy(free_sized, profile));
-      FloatBuffer from(int64_t{channels} * pixels), to(int64_t{channels} * pixels);
-      double best = 1e9, best_symbolic = 1e9;
-      for (int i = 0; i < 200; ++i) {
-        const double begin = thread_seconds();
-        fixed->run({to.data(), from.data()});
-        const double middle = thread_seconds();
-        symbolic->run({to.data(), from.data()}, {pixels});
-        best_symbolic = std::min(best_symbolic, thread_seconds() - middle);
-        best = std::min(best, middle - begin);
-      }
-      std::printf("layout copy %d x %d to %s: %.4f ms x %.3f\n", channels, pixels,
-                  to_channels_last ? "NHWC" : "NCHW", best * 1e3, best_symbolic / best);
-    }
   }
 }
 

@@ -189,27 +189,13 @@ TEST_P(ConvKinds, NetworkShapes) {
         false);
 }
 
-TEST_P(ConvKinds, LayoutCopies) {
-  for (int i = 0; i < 30; ++i) {
-    LayoutCopySpec s{draw(1, 3), draw(1, i < 15 ? 70 : 20), draw(1, i < 15 ? 50 : 3000),
-                     i % 2 == 0};
-    SCOPED_TRACE(canonical_text(s));
-    const auto from =
-        random_floats(static_cast<size_t>(s.n.nominal * s.channels * s.pixels.nominal), random_);
-    const auto expected = s.to_channels_last
-                              ? transposed(from, s.n.nominal, s.channels, s.pixels.nominal)
-                              : transposed(from, s.n.nominal, s.pixels.nominal, s.channels);
-    EXPECT_EQ(run(generate_layout_copy(s, profile_), from.size(), {from.data()}), expected);
-  }
-}
-
 TEST_P(ConvKinds, RefusesNonsense) {
   EXPECT_FALSE(generate_direct_conv({{.ci = 6, .co = 6, .groups = 4}}, profile_).ok());
   EXPECT_FALSE(generate_depthwise({{.ci = 6, .co = 12, .groups = 6}}, profile_).ok());
-  EXPECT_FALSE(generate_layout_copy({0, 1, 1, true}, profile_).ok());
 }
 
 TEST_P(ConvKinds, ChoosesByShape) {
+  const StorageFormat nhwc = StorageFormat::kNhwc, dense = StorageFormat::kDense;
   const ConvSpec depthwise{.h = 28,
                            .w = 28,
                            .ci = 192,
@@ -221,7 +207,7 @@ TEST_P(ConvKinds, ChoosesByShape) {
                            .pad_top = 1,
                            .pad_left = 1,
                            .groups = 192};
-  EXPECT_EQ(choose_conv_kind(depthwise, profile_, {true, true}), ConvKind::kDepthwise);
+  EXPECT_EQ(choose_conv_kind(depthwise, profile_, {nhwc, nhwc}), ConvKind::kDepthwise);
   const ConvSpec wide{.h = 14,
                       .w = 14,
                       .ci = 256,
@@ -232,7 +218,7 @@ TEST_P(ConvKinds, ChoosesByShape) {
                       .kw = 3,
                       .pad_top = 1,
                       .pad_left = 1};
-  EXPECT_EQ(choose_conv_kind(wide, profile_, {true, true}), ConvKind::kChannelsLast);
+  EXPECT_EQ(choose_conv_kind(wide, profile_, {nhwc, nhwc}), ConvKind::kContraction);
   const ConvSpec one{.h = 64,
                      .w = 64,
                      .ci = 32,
@@ -243,7 +229,7 @@ TEST_P(ConvKinds, ChoosesByShape) {
                      .kw = 3,
                      .pad_top = 1,
                      .pad_left = 1};
-  EXPECT_EQ(choose_conv_kind(one, profile_, {false, false}), ConvKind::kDirect);
+  EXPECT_EQ(choose_conv_kind(one, profile_, {dense, dense}), ConvKind::kDirect);
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, ConvKinds, testing::ValuesIn(profile_names()),

@@ -318,32 +318,6 @@ TEST_P(Int8, SymbolicDepthwise) {
   }
 }
 
-TEST_P(Int8, LayoutCopies) {
-  for (int i = 0; i < 12 && !HasFatalFailure(); ++i) {
-    LayoutCopySpec s{draw(1, 3), draw(1, 40), draw(1, 90), i % 2 == 0, 1};
-    const Bytes from = as_bytes(draw_ints((s.n * s.pixels).factor * s.channels, 0, 255));
-    Bytes expected(from.size()), to(from.size() + kGuard, kUntouched);
-    const int64_t rows = s.to_channels_last ? s.channels : s.pixels.factor,
-                  columns = s.to_channels_last ? s.pixels.factor : s.channels;
-    for (int64_t at = 0; at < static_cast<int64_t>(from.size()); ++at) {
-      const int64_t image = at / (rows * columns), row = at / columns % rows, column = at % columns;
-      expected[(image * columns + column) * rows + row] = from[at];
-    }
-    std::vector<int64_t> symbols = {s.n.factor, s.pixels.factor};
-    if (i % 4 > 1) s.n = Extent::of_symbol(0, 2), s.pixels = Extent::of_symbol(1, 50);
-    SCOPED_TRACE(canonical_text(s));
-    const auto kernel = generate_layout_copy(s, profile_);
-    ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
-    auto runnable = RunnableKernel::load(*kernel);
-    ASSERT_TRUE(runnable.ok());
-    if (is_fixed(s)) runnable->run({to.data(), const_cast<uint8_t*>(from.data())});
-    if (!is_fixed(s)) runnable->run({to.data(), const_cast<uint8_t*>(from.data())}, symbols);
-    for (size_t k = from.size(); k < to.size(); ++k) ASSERT_EQ(to[k], kUntouched);
-    to.resize(from.size());
-    ASSERT_EQ(to, expected);
-  }
-}
-
 TEST_P(Int8, RefusesNonsense) {
   Int8ConvSpec spec;
   spec.numbers.x_zero = -1;

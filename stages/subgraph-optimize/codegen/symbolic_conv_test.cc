@@ -101,7 +101,7 @@ class SymbolicConv : public KernelTest {
     };
     if (with_epilogue)
       add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co, {s.oh * s.ow * s.co}));
-    add(ConvKind::kChannelsLast, generate_conv(s, profile_),
+    add(ConvKind::kContraction, generate_conv(s, profile_),
         conv_weight_packing(s, choose_conv_plan(s, profile_).nr));
     if (const DepthwisePlan plan = choose_depthwise_plan(s, profile_); plan.possible) {
       add(ConvKind::kDepthwise, generate_depthwise({s}, profile_),
@@ -267,32 +267,6 @@ TEST_P(SymbolicConv, FreeBatchOfLargeImages) {
     ASSERT_TRUE(made.ok()) << error_text(made.error());
     EXPECT_LE(made->scratch_bytes, static_cast<uint64_t>(profile_.scratch_limit));
     EXPECT_EQ(made->scratch_bytes, plan.scratch_bytes);
-  }
-}
-
-TEST_P(SymbolicConv, LayoutCopies) {
-  for (int i = 0; i < 12; ++i) {
-    LayoutCopySpec s;
-    s.n = i % 3 == 0 ? Extent(2) : Extent::of_symbol(0, 1);
-    s.channels = draw(1, 70);
-    s.pixels = i % 3 == 1 ? Extent(45) : Extent::of_symbol(1, 400) * Extent::of_symbol(2, 2);
-    s.to_channels_last = i % 2 == 0;
-    SCOPED_TRACE(canonical_text(s));
-    auto made = generate_layout_copy(s, profile_);
-    ASSERT_TRUE(made.ok()) << error_text(made.error());
-    auto kernel = RunnableKernel::load(*made);
-    ASSERT_TRUE(kernel.ok());
-    for (const int64_t size : {0, 1, 2, 3, 4, 7, 15, 16, 17, 49, 400, 1201}) {
-      for (const int64_t images : {0, 1, 3}) {
-        const Symbols symbols = {images, size, 1};
-        const int64_t n = value_of(s.n, symbols), pixels = value_of(s.pixels, symbols);
-        const auto from = random_floats(static_cast<size_t>(n * s.channels * pixels), random_);
-        const auto expected = s.to_channels_last ? transposed(from, n, s.channels, pixels)
-                                                 : transposed(from, n, pixels, s.channels);
-        ASSERT_EQ(run(*kernel, from.size(), {from.data()}, symbols), expected)
-            << size << " " << images;
-      }
-    }
   }
 }
 

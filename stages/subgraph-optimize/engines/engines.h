@@ -38,8 +38,9 @@ struct GeneratorOptions {
 // (composite ones have none), and for nodes that the engine does not support, naming each.
 Result<void> lower_for_engine(Graph& graph, const GeneratorOptions& options, KernelCache& kernels);
 
-// Replaces every contraction by a Fused node that names a kernel; layouts inside are channels-last,
-// and packing of weights becomes constant expressions.
+// Replaces every contraction by a Fused node that names a kernel, and packing of weights by
+// constant expressions. A kernel that wants other storages than its operands or its result have
+// gets a TransData beside it.
 Result<void> lower_aicore(Graph& graph, const GeneratorOptions& options, KernelCache& kernels);
 
 // Gives every node a kernel that is generated from its loops; views become no task.

@@ -1,6 +1,8 @@
 #include "stages/subgraph-optimize/engines/kernels.h"
 
 #include "common/ir/module.h"
+#include "common/target/kernel_specification.h"
+#include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
 
 namespace sluice {
 
@@ -29,6 +31,14 @@ Result<KernelId> add_kernel(Module& module, const DeviceProfile& profile, Kernel
     kernel.multiply_adds_per_block = static_cast<uint64_t>(made.multiply_adds_per_block);
   }
   return module.add_kernel(kernel);
+}
+
+Result<KernelId> add_loop_kernel(Module& module, const GeneratorOptions& options,
+                                 KernelCache& kernels, const loop::LoopGraph& loops,
+                                 const std::string& label) {
+  const std::string text = specification_text(loops, options.profile, options.math);
+  return add_kernel(module, options.profile, kernels, text,
+                    [&] { return generate_loops(text, label); });
 }
 
 }  // namespace sluice

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "common/loop/loop_graph.h"
 #include "stages/subgraph-optimize/engines/engines.h"
 
 namespace sluice {
@@ -13,5 +14,10 @@ namespace sluice {
 Result<KernelId> add_kernel(Module& module, const DeviceProfile& profile, KernelCache& kernels,
                             const std::string& specification,
                             const std::function<Result<GeneratedKernel>()>& generate);
+
+// Does the same for the kernel of loops. label: of the node, for messages.
+Result<KernelId> add_loop_kernel(Module& module, const GeneratorOptions& options,
+                                 KernelCache& kernels, const loop::LoopGraph& loops,
+                                 const std::string& label);
 
 }  // namespace sluice

@@ -13,22 +13,6 @@ Result<void> lower_node(Lowering& lowering, Node& node) {
                                                : lower_matmul(lowering, contraction);
 }
 
-// Stores results dense and under their own names, which is how they leave the subgraph.
-Result<void> store_outputs_dense(Lowering& lowering) {
-  Graph& graph = lowering.graph();
-  for (size_t i = 0; i < graph.outputs().size(); ++i) {
-    Value& output = *graph.outputs()[i];
-    SLUICE_ASSIGN(Value * dense, lowering.dense(output, nullptr));
-    if (dense == &output) continue;
-    if (dense->name() == output.name() + ":nchw") {
-      dense->set_name(output.name());
-      output.set_name(output.name() + ":nhwc");
-    }
-    graph.set_output(i, *dense);
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<void> lower_aicore(Graph& graph, const GeneratorOptions& options, KernelCache& kernels) {
@@ -36,11 +20,12 @@ Result<void> lower_aicore(Graph& graph, const GeneratorOptions& options, KernelC
   // follow the types.
   ValueFacts facts(graph);
   SLUICE_TRY(infer_graph(graph, facts));
-  Lowering lowering(graph, options.profile, kernels);
+  Lowering lowering(graph, options, kernels);
   std::vector<Node*> nodes;
   for (Node& node : graph.nodes()) nodes.push_back(&node);
   for (Node* node : nodes) SLUICE_TRY(lower_node(lowering, *node));
-  return store_outputs_dense(lowering);
+  lowering.erase_unread_copies();
+  return {};
 }
 
 }  // namespace sluice

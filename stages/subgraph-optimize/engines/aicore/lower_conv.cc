@@ -1,5 +1,4 @@
-#include <algorithm>
-
+#include "common/ir/value_storage.h"
 #include "common/ops/attributes.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
@@ -16,7 +15,7 @@ int64_t number_or(const std::vector<int64_t>& numbers, size_t index, int64_t fal
 // The demands of a kind of kernel: the packing of its weight, the layout of its tensors, and its
 // generator.
 struct ConvStrategy {
-  bool channels_last = true;  // x, the result and full epilogue operands
+  StorageFormat format = StorageFormat::kNhwc;  // of x, the result and full epilogue operands
   BuildChain pack, unpack;
   PackSpec packing;
   EpilogueAddressing addressing;
@@ -29,7 +28,7 @@ void set_packing(ConvStrategy& strategy, const ConvPacking& packing) {
   strategy.packing = packing.spec();
 }
 
-ConvStrategy channels_last_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
+ConvStrategy nhwc_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
   ConvStrategy strategy;
   set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups,
                          choose_conv_plan(spec, profile).nr});
@@ -58,7 +57,7 @@ ConvStrategy depthwise_strategy(const ConvSpec& spec, const DeviceProfile& profi
 
 ConvStrategy direct_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
   ConvStrategy strategy;
-  strategy.channels_last = false;
+  strategy.format = StorageFormat::kDense;
   set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups,
                          choose_direct_plan(spec, profile).rows, true});
   strategy.addressing.column = EpilogueOperand::row();
@@ -70,23 +69,18 @@ ConvStrategy direct_strategy(const ConvSpec& spec, const DeviceProfile& profile)
   return strategy;
 }
 
-bool is_conv(Node& node) {
-  Contraction contraction{};
-  if (!read_contraction(node, contraction)) return false;
-  const Op op = contraction.anchor->op();
-  return op == Op::kConv || op == Op::kConvInteger || op == Op::kQLinearConv;
-}
-
 ConvStrategy choose_strategy(const ConvSpec& spec, const Contraction& contraction, const Value& x,
-                             const DeviceProfile& profile) {
-  const ConvNeighbours neighbours{is_channels_last(x), has_conv_reader(contraction.node->output())};
-  switch (choose_conv_kind(spec, profile, neighbours)) {
+                             const Lowering& lowering) {
+  const DeviceProfile& profile = lowering.profile();
+  const StorageFormat nhwc = StorageFormat::kNhwc;
+  const StorageFormat x_format = lowering.is_there(x, nhwc) ? nhwc : format_of(x);
+  switch (choose_conv_kind(spec, profile, {x_format, format_of(contraction.node->output())})) {
     case ConvKind::kDepthwise:
       return depthwise_strategy(spec, profile);
     case ConvKind::kDirect:
       return direct_strategy(spec, profile);
     default:
-      return channels_last_strategy(spec, profile);
+      return nhwc_strategy(spec, profile);
   }
 }
 
@@ -112,22 +106,14 @@ Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x_value, const Va
   return spec;
 }
 
-bool has_conv_reader(const Value& value) {
-  return std::any_of(value.uses().begin(), value.uses().end(),
-                     [](const Use& use) { return is_conv(*use.node); });
-}
-
 Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
   Node* before = contraction.node;
   const Value& x_inside = *contraction.anchor->input(0);
   const Value& w_inside = *contraction.anchor->input(1);
   SLUICE_ASSIGN(ConvSpec spec, make_conv_spec(*contraction.anchor, x_inside, w_inside));
   Value& x_outside = lowering.operand_value(contraction, x_inside);
-  const ConvStrategy strategy = choose_strategy(spec, contraction, x_outside, lowering.profile());
-  const auto stored = [&](Value& value) {
-    return strategy.channels_last ? lowering.channels_last(value, before)
-                                  : lowering.dense(value, before);
-  };
+  const ConvStrategy strategy = choose_strategy(spec, contraction, x_outside, lowering);
+  const auto stored = [&](Value& value) { return lowering.stored(value, strategy.format, before); };
   SLUICE_ASSIGN(Value * x, stored(x_outside));
   SLUICE_ASSIGN(Value * w, lowering.packed(lowering.operand_value(contraction, w_inside),
                                            strategy.pack, strategy.packing, before));
@@ -140,9 +126,7 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
     operands.push_back({inside, value});
   }
   SLUICE_ASSIGN(const KernelId kernel, strategy.kernel(lowering, spec));
-  Node& node = lowering.replace(contraction, operands, kernel);
-  if (strategy.channels_last) lowering.store_channels_last(node.output());
-  return {};
+  return lowering.replace(contraction, operands, kernel, strategy.format);
 }
 
 }  // namespace sluice

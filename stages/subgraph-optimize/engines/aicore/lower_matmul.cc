@@ -188,10 +188,11 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   const Value& a_inside = contraction.source(0);
   const Value& b_inside = contraction.source(1);
   Value* b = &lowering.operand_value(contraction, b_inside);
-  SLUICE_ASSIGN(Value * a, lowering.dense(lowering.operand_value(contraction, a_inside), before));
+  SLUICE_ASSIGN(Value * a, lowering.stored(lowering.operand_value(contraction, a_inside),
+                                           StorageFormat::kDense, before));
   const bool packs = b->is_constant() && !contraction.transposes(1);
   if (!packs) {
-    SLUICE_ASSIGN(b, lowering.dense(*b, before));
+    SLUICE_ASSIGN(b, lowering.stored(*b, StorageFormat::kDense, before));
   }
   SLUICE_ASSIGN(MatMulSpec spec, make_spec(contraction, *a, *b));
   std::vector<Lowering::Operand> operands = {{&a_inside, a}};
@@ -213,13 +214,12 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   SLUICE_ASSIGN(TranslatedEpilogue translated, translate_epilogue(contraction, addressing(spec)));
   spec.epilogue = std::move(translated.epilogue);
   for (const Value* inside : translated.operands) {
-    SLUICE_ASSIGN(Value * value,
-                  lowering.dense(lowering.operand_value(contraction, *inside), before));
+    SLUICE_ASSIGN(Value * value, lowering.stored(lowering.operand_value(contraction, *inside),
+                                                 StorageFormat::kDense, before));
     operands.push_back({inside, value});
   }
   SLUICE_ASSIGN(const KernelId kernel, lowering.kernel(spec, generate_matmul));
-  lowering.replace(contraction, operands, kernel);
-  return {};
+  return lowering.replace(contraction, operands, kernel, StorageFormat::kDense);
 }
 
 }  // namespace sluice

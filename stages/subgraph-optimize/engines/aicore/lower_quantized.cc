@@ -26,9 +26,7 @@ class QuantizedLowering {
     SLUICE_TRY(add_epilogue());
     SLUICE_ASSIGN(const KernelId kernel, generate());
     add_remainder();
-    Node& node = lowering_.replace(contraction_, operands_, kernel);
-    if (q_.is_conv()) lowering_.store_channels_last(node.output());
-    return {};
+    return lowering_.replace(contraction_, operands_, kernel, format());
   }
 
  private:
@@ -108,8 +106,7 @@ class QuantizedLowering {
   Result<void> add_integers() {
     Node* before = contraction_.node;
     Value& x_outside = lowering_.operand_value(contraction_, *q_.x.integers);
-    SLUICE_ASSIGN(Value * x, q_.is_conv() ? lowering_.channels_last(x_outside, before)
-                                          : lowering_.dense(x_outside, before));
+    SLUICE_ASSIGN(Value * x, lowering_.stored(x_outside, format(), before));
     operands_.push_back({q_.x.integers, x});
     const Value& w = lowering_.operand_value(contraction_, *q_.w.integers);
     const auto pack = [this](Chain& chain) { packing_.pack(chain); };
@@ -130,6 +127,11 @@ class QuantizedLowering {
     return {};
   }
 
+  // Kernels of convolutions have pixels as rows.
+  StorageFormat format() const {
+    return q_.is_conv() ? StorageFormat::kNhwc : StorageFormat::kDense;
+  }
+
   Value& add_constant(SegmentId segment, const std::string& name) {
     return lowering_.graph().add_constant(segment, name);
   }
@@ -148,8 +150,7 @@ class QuantizedLowering {
     spec_.conv.epilogue = std::move(translated.epilogue);
     for (const Value* inside : translated.operands) {
       Value& value = lowering_.operand_value(contraction_, *inside);
-      SLUICE_ASSIGN(Value * stored, q_.is_conv() ? lowering_.channels_last(value, contraction_.node)
-                                                 : lowering_.dense(value, contraction_.node));
+      SLUICE_ASSIGN(Value * stored, lowering_.stored(value, format(), contraction_.node));
       operands_.push_back({inside, stored});
     }
     return {};

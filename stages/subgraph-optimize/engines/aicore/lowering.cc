@@ -1,25 +1,11 @@
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 
-#include "common/ir/append_axis.h"
+#include "common/ir/value_storage.h"
+#include "common/loop/lowering.h"
 #include "common/ops/attributes.h"
-#include "stages/subgraph-optimize/codegen/conv_kinds.h"
-#include "stages/subgraph-optimize/engines/aicore/operand_sizes.h"
 
 namespace sluice {
 namespace {
-
-// Returns whether both layouts are the same bytes: there is one channel or one pixel.
-bool is_same_layout(const Type& type) {
-  if (type.rank() != 4) return true;
-  const auto is_one = [&](size_t axis) { return type.dims[axis] == Dim::fixed(1); };
-  return is_one(1) || (is_one(2) && is_one(3));
-}
-
-Result<LayoutCopySpec> layout_spec(const Module& module, const Type& type, bool channels_last) {
-  SLUICE_ASSIGN(const std::vector<Extent> dims, OperandSizes(module, {&type}).of(type));
-  return LayoutCopySpec{dims[0], dims[1].factor, dims[2] * dims[3], channels_last,
-                        dtype_bits(type.dtype) / 8};
-}
 
 using Inside = std::map<const Value*, Value*>;  // looked up only
 
@@ -63,35 +49,53 @@ int64_t anchor_index(const Graph& body, const Value& anchor_result) {
 
 }  // namespace
 
-bool is_channels_last(const Value& value) {
-  return value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc;
+bool Lowering::is_there(const Value& value, StorageFormat format) const {
+  return !has_formats(value.type()) || format_of(value) == format ||
+         copies_.contains({value.id(), format});
 }
 
-void Lowering::store_channels_last(Value& value) {
-  const Type& type = value.type();
-  if (is_same_layout(type)) return;
-  Storage storage;
-  storage.format = StorageFormat::kNhwc;
-  for (const size_t axis : {0, 2, 3, 1}) storage.dims.push_back(type.dims[axis]);
-  storage.bytes = dense_bytes(graph_.module(), type.dtype, type.dims);
-  value.set_storage(graph_.module().intern(storage));
+Result<Value*> Lowering::stored(Value& value, StorageFormat format, Node* before) {
+  if (!has_formats(value.type()) || format_of(value) == format) return &value;
+  Value*& known = copies_[{value.id(), format}];
+  if (known == nullptr) {
+    SLUICE_ASSIGN(known, add_copy(value, format, before));
+  }
+  return known;
 }
 
-Result<Value*> Lowering::converted(Value& value, Node* before, bool channels_last) {
-  if (is_same_layout(value.type()) || is_channels_last(value) == channels_last) return &value;
-  Value*& known = converted_[{value.id(), channels_last}];
-  if (known != nullptr) return known;
-  SLUICE_ASSIGN(const LayoutCopySpec spec,
-                layout_spec(graph_.module(), value.type(), channels_last));
-  SLUICE_ASSIGN(const KernelId id, kernel(spec, generate_layout_copy));
+Result<Value*> Lowering::add_copy(Value& value, StorageFormat format, Node* before) {
   Node& node = graph_.add_node(Op::kTransData, {&value}, 1, before);
-  node.placement.engine = EngineId::kAicore;
-  node.placement.kernel = id;
+  trans_data_.push_back(&node);
   if (value.producer() != nullptr) node.set_origins(value.producer()->origins());
   node.output().set_type(value.type_id());
-  node.output().set_name(value.name() + (channels_last ? ":nhwc" : ":nchw"));
-  if (channels_last) store_channels_last(node.output());
-  return known = &node.output();
+  node.output().set_name(fmt::format("{}:{}", value.name(), format_name(format)));
+  store(node.output(), format);
+  node.placement.engine = EngineId::kAicore;
+  SLUICE_ASSIGN(const loop::LoweredNode lowered, loop::lower_node(node));
+  SLUICE_ASSIGN(node.placement.kernel,
+                add_loop_kernel(graph_.module(), options_, kernels_, lowered.graph, node.label()));
+  return &node.output();
+}
+
+// The result of the TransData takes the name, and the place in the graph.
+Result<void> Lowering::set_made(Node& node, StorageFormat format) {
+  Value& made = node.output();
+  const StorageFormat wanted = format_of(made);
+  if (!has_formats(made.type()) || wanted == format) return {};
+  const std::string name = made.name();
+  store(made, format);
+  SLUICE_ASSIGN(Value * copy, add_copy(made, wanted, node.next()));
+  graph_.replace_all_uses(made, *copy);
+  copy->producer()->set_input(0, &made);
+  copy->set_name(name);
+  made.set_name(fmt::format("{}:{}", name, format_name(format)));
+  copies_[{copy->id(), format}] = &made;
+  return {};
+}
+
+void Lowering::erase_unread_copies() {
+  for (auto node = trans_data_.rbegin(); node != trans_data_.rend(); ++node)
+    if (!(*node)->output().is_used()) graph_.erase_node(**node);
 }
 
 Result<Value*> Lowering::packed(Value& operand, const BuildChain& pack, const PackSpec& spec,
@@ -122,8 +126,13 @@ Value& Lowering::operand_value(const Contraction& contraction, const Value& insi
   return value != nullptr ? *value : graph_.add_constant(inside.segment(), inside.name());
 }
 
-Node& Lowering::replace(const Contraction& contraction, const std::vector<Operand>& operands,
-                        KernelId kernel) {
+Result<void> Lowering::replace(const Contraction& contraction, const std::vector<Operand>& operands,
+                               KernelId kernel, StorageFormat made) {
+  return set_made(add_fused(contraction, operands, kernel), made);
+}
+
+Node& Lowering::add_fused(const Contraction& contraction, const std::vector<Operand>& operands,
+                          KernelId kernel) {
   Module& module = graph_.module();
   Node& old = *contraction.node;
   Graph& body = module.add_graph(old.name().empty() ? "fused" : old.name(), GraphRole::kFused);
@@ -158,6 +167,7 @@ Node& Lowering::replace(const Contraction& contraction, const std::vector<Operan
   node.placement.kernel = kernel;
   node.output().set_type(old.output().type_id());
   node.output().set_name(old.output().name());
+  node.output().set_storage(old.output().storage_id());
   graph_.replace_all_uses(old.output(), node.output());
   control_.transfer({&old}, {&node});
   graph_.erase_node(old);

@@ -21,28 +21,27 @@ using BuildChain = std::function<void(Chain&)>;
 
 class Lowering {
  public:
-  Lowering(Graph& graph, const DeviceProfile& profile, KernelCache& kernels)
-      : graph_(graph), profile_(profile), kernels_(kernels), control_(graph) {}
+  Lowering(Graph& graph, const GeneratorOptions& options, KernelCache& kernels)
+      : graph_(graph), options_(options), kernels_(kernels), control_(graph) {}
 
   Graph& graph() const { return graph_; }
-  const DeviceProfile& profile() const { return profile_; }
+  const DeviceProfile& profile() const { return options_.profile; }
 
   // Generates the kernel (or finds it) and adds it to the module.
   template <typename Spec>
   Result<KernelId> kernel(const Spec& spec,
                           Result<GeneratedKernel> (*generate)(const Spec&, const DeviceProfile&)) {
-    return add_kernel(graph_.module(), profile_, kernels_, canonical_text(spec),
-                      [&] { return generate(spec, profile_); });
+    return add_kernel(graph_.module(), profile(), kernels_, canonical_text(spec),
+                      [&] { return generate(spec, profile()); });
   }
 
-  // Returns the value stored channels-last, or dense: itself, or the result of a TransData before
-  // `before` that later callers share.
-  Result<Value*> channels_last(Value& value, Node* before) {
-    return converted(value, before, true);
-  }
-  Result<Value*> dense(Value& value, Node* before) { return converted(value, before, false); }
-  // Marks a rank-4 value as stored channels-last, unless its bytes are the same when dense.
-  void store_channels_last(Value& value);
+  // Returns the value in a format: itself, or the result of a TransData before `before` that later
+  // callers share.
+  Result<Value*> stored(Value& value, StorageFormat format, Node* before);
+  // Returns whether stored() needs no TransData, or has made it already.
+  bool is_there(const Value& value, StorageFormat format) const;
+  // Erases the TransData that nothing reads.
+  void erase_unread_copies();
 
   // Returns the operand packed: a constant expression for a constant, otherwise the result of a
   // packing node before `before`.
@@ -56,25 +55,28 @@ class Lowering {
     BuildChain unpack = {};  // from the operand's bytes back to `inside`; absent: the same
   };
   // Replaces the contraction by a Fused node that names the kernel. Its body unpacks, then computes
-  // what the contraction did.
-  Node& replace(const Contraction& contraction, const std::vector<Operand>& operands,
-                KernelId kernel);
+  // what the contraction did. made: the format that the kernel writes; where the result has another
+  // one, a TransData follows.
+  Result<void> replace(const Contraction& contraction, const std::vector<Operand>& operands,
+                       KernelId kernel, StorageFormat made);
   // Returns the graph's value for an epilogue operand; a constant of the body becomes one of the
   // graph.
   Value& operand_value(const Contraction& contraction, const Value& inside);
 
  private:
-  Result<Value*> converted(Value& value, Node* before, bool channels_last);
+  Result<Value*> add_copy(Value& value, StorageFormat format, Node* before);
+  Result<void> set_made(Node& node, StorageFormat format);
+  Node& add_fused(const Contraction& contraction, const std::vector<Operand>& operands,
+                  KernelId kernel);
 
   Graph& graph_;
-  const DeviceProfile& profile_;
+  const GeneratorOptions& options_;
   KernelCache& kernels_;
   ControlEdges control_;
-  std::map<std::pair<int32_t, bool>, Value*> converted_;      // by value id and layout
+  std::map<std::pair<int32_t, StorageFormat>, Value*> copies_;  // by value id and format
+  std::vector<Node*> trans_data_;
   std::map<std::pair<int32_t, std::string>, Value*> packed_;  // by value id and text of the packing
 };
-
-bool is_channels_last(const Value& value);
 
 Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction);  // MatMul and Gemm
 Result<void> lower_conv(Lowering& lowering, const Contraction& contraction);
@@ -83,7 +85,5 @@ Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction,
 
 // Returns the convolution that a node of such an op computes, without an epilogue.
 Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x, const Value& w);
-// Returns true when a convolution reads the value, which most likely prefers it channels-last.
-bool has_conv_reader(const Value& value);
 
 }  // namespace sluice

@@ -5,9 +5,7 @@
 #include "common/ops/attributes.h"
 #include "common/ops/infer.h"
 #include "common/pass/control_edges.h"
-#include "common/target/kernel_specification.h"
 #include "common/target/vector.h"
-#include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
 #include "stages/subgraph-optimize/engines/kernels.h"
 
 namespace sluice {
@@ -129,11 +127,8 @@ Result<void> lower_vector(Graph& graph, const GeneratorOptions& options, KernelC
     }
     SLUICE_ASSIGN(loop::LoweredNode lowered, loop::lower_node(*node));
     keep_an_input(*node, lowered);
-    const std::string text = specification_text(lowered.graph, options.profile, options.math);
-    SLUICE_ASSIGN(const KernelId kernel,
-                  add_kernel(graph.module(), options.profile, kernels, text,
-                             [&] { return generate_loops(text, node->label()); }));
-    node->placement.kernel = kernel;
+    SLUICE_ASSIGN(node->placement.kernel,
+                  add_loop_kernel(graph.module(), options, kernels, lowered.graph, node->label()));
     if (are_own_operands(*node, lowered.operands)) continue;
     Node& wrapped = Wrapper(*node, lowered.operands).run();
     control.transfer({node}, {&wrapped});

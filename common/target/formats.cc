@@ -1,0 +1,167 @@
+#include "common/target/formats.h"
+
+#include <algorithm>
+
+#include "common/ir/fixed.h"
+#include "common/ir/value_storage.h"
+#include "common/ops/attributes.h"
+#include "common/ops/op_table.h"
+#include "common/target/aicore.h"
+#include "common/target/quantized.h"
+
+namespace sluice {
+namespace {
+
+FormatWishes all(const Node& node, FormatWish wish) {
+  return {std::vector(node.input_count(), wish), std::vector(node.output_count(), wish)};
+}
+
+// ---- aicore
+
+// Fewer channels of a group leave lanes of a vector idle; kernels of dense tensors run along
+// pixels.
+constexpr int64_t kFewChannels = 8;
+
+bool is_depthwise(const Node& conv) {
+  const int64_t groups = conv.get(attributes::Conv::group);
+  const std::vector<Dim>& weight = conv.input(1)->type().dims;
+  return groups > 1 && weight[0] == Dim::fixed(groups) && weight[1] == Dim::fixed(1);
+}
+
+FormatWish wish_of(const Node& conv) {
+  if (conv.op() != Op::kConv || is_depthwise(conv)) return FormatWish::kPrefersNhwc;
+  const int64_t channels = conv.input(1)->type().dims[0].value / conv.get(attributes::Conv::group);
+  return channels < kFewChannels ? FormatWish::kPrefersDense : FormatWish::kPrefersNhwc;
+}
+
+// Returns the node's value that a value of its body, or of itself, stands for.
+const Value* outside_of(const Node& node, const Value* inside) {
+  const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
+  if (body == nullptr || inside == nullptr) return inside;
+  for (size_t i = 0; i < body->inputs().size(); ++i)
+    if (body->inputs()[i] == inside) return node.input(i);
+  return nullptr;
+}
+
+// The convolution that a node is or has as its anchor, with the value that it reads.
+struct ConvNode {
+  const Node* anchor = nullptr;  // null: it is none
+  const Value* x = nullptr;
+};
+
+ConvNode find_conv(const Node& node) {
+  if (const auto quantized = read_quantized(node)) {
+    if (!quantized->is_conv()) return {};
+    return {quantized->anchor, outside_of(node, quantized->x.integers)};
+  }
+  const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
+  const Node* anchor = body == nullptr ? &node : find_anchor(*body);
+  if (anchor == nullptr || anchor->op() != Op::kConv) return {};
+  return {anchor, outside_of(node, anchor->input(0))};
+}
+
+FormatWishes contraction_wishes(const Node& node) {
+  FormatWishes wishes = all(node, FormatWish::kDense);
+  const ConvNode conv = find_conv(node);
+  if (conv.anchor == nullptr) return wishes;
+  const FormatWish own = wish_of(*conv.anchor);
+  wishes.outputs[0] = own;
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    const Value* input = node.input(i);
+    if (input == nullptr) continue;
+    if (input == conv.x) {
+      wishes.inputs[i] = own;
+    } else if (input->type().dims == node.output().type().dims) {
+      wishes.inputs[i] = FormatWish::kSame;  // an operand of the epilogue
+    }
+  }
+  return wishes;
+}
+
+// ---- vector
+
+// Returns whether the loops of a node run over every axis but the channels' in the same way, or
+// over the channels as a whole.
+bool keeps_axes(Op op) {
+  switch (op) {
+    case Op::kAveragePool:
+    case Op::kBatchNormalization:
+    case Op::kConcat:
+    case Op::kDequantizeLinear:
+    case Op::kInstanceNormalization:
+    case Op::kLRN:
+    case Op::kLogSoftmax:
+    case Op::kLpPool:
+    case Op::kMaxPool:
+    case Op::kPad:
+    case Op::kQuantizeLinear:
+    case Op::kResize:
+    case Op::kSlice:
+    case Op::kSoftmax:
+    case Op::kSplit:
+    case Op::kUpsample:
+      return true;
+    default:
+      const OpRow* row = find_op(op);
+      return row != nullptr && (row->flags & kElementwise) != 0;
+  }
+}
+
+// Returns whether a node's loops are as good over any order of the axes that they read.
+bool reads_any(Op op) {
+  switch (op) {
+    case Op::kArgMax:
+    case Op::kArgMin:
+    case Op::kGlobalAveragePool:
+    case Op::kGlobalLpPool:
+    case Op::kGlobalMaxPool:
+    case Op::kReduceL1:
+    case Op::kReduceL2:
+    case Op::kReduceLogSum:
+    case Op::kReduceLogSumExp:
+    case Op::kReduceMax:
+    case Op::kReduceMean:
+    case Op::kReduceMin:
+    case Op::kReduceProd:
+    case Op::kReduceSum:
+    case Op::kReduceSumSquare:
+    case Op::kTranspose:
+      return true;
+    default:
+      return false;
+  }
+}
+
+FormatWish loop_wish(const Node& node) {
+  const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
+  if (body == nullptr) {
+    if (keeps_axes(node.op())) return FormatWish::kSame;
+    return reads_any(node.op()) ? FormatWish::kAny : FormatWish::kDense;
+  }
+  FormatWish wish = FormatWish::kSame;
+  for (const Node& inner : body->nodes()) {
+    const FormatWish own = loop_wish(inner);
+    if (own == FormatWish::kDense) return own;
+    if (own == FormatWish::kAny) wish = own;
+  }
+  return wish;
+}
+
+}  // namespace
+
+bool takes_formats(EngineId engine) {
+  return engine == EngineId::kAicore || engine == intern_engine("vector");
+}
+
+FormatWishes format_wishes(const Node& node, EngineId engine) {
+  if (engine == EngineId::kAicore) return contraction_wishes(node);
+  return all(node, engine == intern_engine("vector") ? loop_wish(node) : FormatWish::kDense);
+}
+
+bool is_formattable(const Value& value) {
+  const Type& type = value.type();
+  return has_formats(type) && type.rank() <= 5 && !value.is_constant() &&
+         dtype_bits(type.dtype) % 8 == 0 && has_computed_size(type);
+}
+
+}  // namespace sluice
