@@ -185,23 +185,50 @@ class Planner {
 
   // Four vectors side by side hide latencies; fewer when registers would not do.
   int choose_unroll(const std::vector<bool>& differing) const {
-    int max_values = 0;
-    for (const loop::Sweep& sweep : nest_.nest.sweeps) {
-      int values = 0, functions = 0;
-      for (const InstructionId id : sweep.instructions) {
-        const loop::Instruction& instruction = nest_.nest.instructions[static_cast<size_t>(id)];
-        if (!differing[static_cast<size_t>(id)]) continue;
-        values += instruction.kind == InstructionKind::kLoad;
-        functions += instruction.kind == InstructionKind::kScalar &&
-                     loop::scalar_row(instruction.op).cost == loop::CostClass::kTranscendental;
-      }
-      values += static_cast<int>(sweep.accumulators.size()) + 2;
-      max_values = std::max(max_values, values + 4 * std::min(functions, 2));
-    }
+    int most = 0;
+    for (const loop::Sweep& sweep : nest_.nest.sweeps)
+      most = std::max(most, live_vectors(sweep, differing));
     for (const int unroll : {4, 2}) {
-      if (max_values * unroll <= profile_.vector_registers + 8) return unroll;
+      if (most * unroll <= profile_.vector_registers) return unroll;
     }
     return 1;
+  }
+
+  // The most vectors that are in use at once, for each of the copies: values that are still read,
+  // accumulators, and what an instruction needs meanwhile.
+  int live_vectors(const loop::Sweep& sweep, const std::vector<bool>& differing) const {
+    std::vector<size_t> last_use(nest_.nest.instructions.size(), 0);
+    for (size_t at = 0; at < sweep.instructions.size(); ++at) {
+      for (const InstructionId operand : own(sweep.instructions[at]).operands)
+        if (operand >= 0) last_use[static_cast<size_t>(operand)] = at;
+    }
+    for (const loop::Store& store : sweep.stores)
+      last_use[static_cast<size_t>(store.value)] = sweep.instructions.size();
+    for (const loop::AccumulatorId id : sweep.accumulators) {
+      const InstructionId value = nest_.nest.accumulators[static_cast<size_t>(id)].value;
+      last_use[static_cast<size_t>(value)] = sweep.instructions.size();
+    }
+    int most = 0;
+    std::vector<InstructionId> live;
+    for (size_t at = 0; at < sweep.instructions.size(); ++at) {
+      const InstructionId id = sweep.instructions[at];
+      if (!differing[static_cast<size_t>(id)]) continue;
+      most = std::max(most, static_cast<int>(live.size()) + working_vectors(own(id)));
+      std::erase_if(live, [&](InstructionId value) {
+        return last_use[static_cast<size_t>(value)] <= at;
+      });
+      if (last_use[static_cast<size_t>(id)] > at) live.push_back(id);
+    }
+    return most + static_cast<int>(sweep.accumulators.size());
+  }
+
+  static int working_vectors(const loop::Instruction& instruction) {
+    if (instruction.kind != InstructionKind::kScalar) return 1;
+    return loop::scalar_row(instruction.op).cost == loop::CostClass::kTranscendental ? 5 : 2;
+  }
+
+  const loop::Instruction& own(InstructionId id) const {
+    return nest_.nest.instructions[static_cast<size_t>(id)];
   }
 
   // Row-local buffers have an element for each lane.
