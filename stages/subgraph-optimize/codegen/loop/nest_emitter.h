@@ -37,6 +37,7 @@ class NestEmitter {
   };
   struct Carried {  // of an accumulator: by copy
     IrValues value, position;
+    IrValues nan;  // whether there was one; see notes_nan
   };
 
   // ---- loops (nest_loops.cc)
@@ -64,8 +65,15 @@ class NestEmitter {
   void read_carried(size_t sweep, const IrValues& carried);
   IrValues combined(size_t sweep);
   void finish_accumulators(size_t sweep, const IrValues& carried);
+  bool notes_nan(const loop::Accumulator& accumulator) const;
+  llvm::Type* note_type(const loop::Accumulator& accumulator, int lanes);
+  size_t note_count(const loop::Accumulator& accumulator, int copies) const;
+  void note_nan(Carried& own, const IrValues& fresh);
+  llvm::Value* with_nan(llvm::Value* value, llvm::Value* note);
   llvm::Value* extreme(const loop::Accumulator& accumulator, llvm::Value* so_far,
                        llvm::Value* fresh);
+  llvm::Value* number_extreme(const loop::Accumulator& accumulator, llvm::Value* so_far,
+                              llvm::Value* fresh);
   llvm::Value* combine(const loop::Accumulator& accumulator, llvm::Value* a, llvm::Value* b);
   llvm::Value* neutral(const loop::Accumulator& accumulator);
   llvm::Value* is_better(const loop::Accumulator& accumulator, llvm::Value* key,
@@ -147,7 +155,6 @@ class NestEmitter {
   std::vector<IrValues> values_;              // by instruction: one, or one a copy
   std::map<ExpressionId, int64_t> repeated_;  // looked up only
   std::vector<Carried> accumulators_;         // present, or final, values
-  std::vector<bool> is_final_;                // by accumulator
 };
 
 }  // namespace sluice

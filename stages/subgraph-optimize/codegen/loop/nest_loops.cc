@@ -50,7 +50,6 @@ NestEmitter::NestEmitter(KernelBuilder& builder, loop::LoopGraph& graph, FlatNes
                  : differing_instructions(graph_, flat_, {axis(plan_.tile_axis).symbol}, false);
   values_.resize(flat_.nest.instructions.size());
   accumulators_.resize(flat_.nest.accumulators.size());
-  is_final_.resize(flat_.nest.accumulators.size(), false);
   choose_loops();
 }
 
@@ -271,7 +270,6 @@ IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrV
 }
 
 void NestEmitter::emit_point() {
-  std::fill(is_final_.begin(), is_final_.end(), false);
   for (size_t sweep = 0; sweep < flat_.nest.sweeps.size(); ++sweep) emit_sweep(sweep);
 }
 
