@@ -1,7 +1,7 @@
 // Accumulators: their values travel through the loops of their sweep, one or `unroll` vectors each.
 // With vectors along the sweep's axis every lane starts with the neutral element, and at the end
-// copies and lanes are combined in a fixed order, the initial value last. Of the largest or smallest
-// real, NaN is kept apart from the value: whether there was one.
+// copies and lanes are combined in a fixed order, the initial value last. Of the largest or
+// smallest real, NaN is kept apart from the value: whether there was one.
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
@@ -25,8 +25,7 @@ bool is_real(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64;
 bool NestEmitter::notes_nan(const Accumulator& accumulator) const {
   if (!is_real(accumulator.dtype)) return false;
   if (accumulator.combine != Combine::kMax && accumulator.combine != Combine::kMin) return false;
-  const auto& instructions =
-      flat_.nest.sweeps[static_cast<size_t>(accumulator.sweep)].instructions;
+  const auto& instructions = flat_.nest.sweeps[static_cast<size_t>(accumulator.sweep)].instructions;
   return std::ranges::none_of(instructions, [&](loop::InstructionId id) {
     const loop::Instruction& own = instruction(id);
     return own.kind == loop::InstructionKind::kAccumulator &&
@@ -37,9 +36,9 @@ bool NestEmitter::notes_nan(const Accumulator& accumulator) const {
 // The note of `lanes` lanes, as far as anything was NaN: bools where the profile has masks.
 llvm::Type* NestEmitter::note_type(const Accumulator& accumulator, int lanes) {
   if (lanes == 1) return b_.ir().getInt1Ty();
-  llvm::Type* element = has_masks() ? b_.ir().getInt1Ty()
-                                    : b_.ir().getIntNTy(static_cast<unsigned>(
-                                          dtype_bits(accumulator.dtype)));
+  llvm::Type* element =
+      has_masks() ? b_.ir().getInt1Ty()
+                  : b_.ir().getIntNTy(static_cast<unsigned>(dtype_bits(accumulator.dtype)));
   return llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
 }
 

@@ -18,6 +18,8 @@ namespace sluice {
 // at once.
 using BufferAddresses = std::vector<llvm::Value*>;
 
+llvm::Align alignment_of(DType dtype);  // of elements in memory
+
 class NestEmitter {
  public:
   NestEmitter(KernelBuilder& builder, loop::LoopGraph& graph, FlatNest nest, const NestPlan& plan,
@@ -78,7 +80,7 @@ class NestEmitter {
   // ---- what the points of an axis share (nest_repeat.cc)
   // Which instructions are emitted: those that do not depend on the repeat axis, or the others.
   enum class Part : uint8_t { kAll, kBefore, kInside };
-  struct SharedLoad {  // of one copy of a load
+  struct SharedLoad {                  // of one copy of a load
     llvm::Value* condition = nullptr;  // of its guards; null: there are none, or they differ
     ExpressionId stride = -1;          // along the repeat axis; -1: indices differ
     llvm::Value* index = nullptr;      // by lane, of the axis's point 0
@@ -90,8 +92,7 @@ class NestEmitter {
   llvm::Value* find_windows();
   llvm::Value* share_load(loop::InstructionId id, int copy);
   const SharedLoad* shared_load(loop::InstructionId id, int copy) const;
-  llvm::Value* load_shared(const SharedLoad& shared, const loop::Access& access,
-                           llvm::Value* mask);
+  llvm::Value* load_shared(const SharedLoad& shared, const loop::Access& access, llvm::Value* mask);
 
   // ---- accumulators (nest_accumulators.cc)
   bool is_vector(const loop::Accumulator& accumulator) const;
@@ -117,7 +118,7 @@ class NestEmitter {
                             int copy);
   llvm::Value* widened(llvm::Value* value);  // to all lanes
 
-  // ---- instructions (nest_body.cc)
+  // ---- instructions (nest_body.cc), loads (nest_loads.cc) and stores (nest_stores.cc)
   void emit_instructions(size_t sweep);
   void emit_stores(size_t sweep);
   llvm::Value* emit_instruction(loop::InstructionId id, int copy);
@@ -130,6 +131,8 @@ class NestEmitter {
   void emit_store(const loop::Store& store, ExpressionId offset, int copy);
   void store_elements(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset, int copy,
                       llvm::Value* value, llvm::Value* mask);
+  bool store_past_caches(size_t sweep, size_t number);
+  bool reads_buffer(loop::BufferId buffer) const;
   bool load_tile(loop::InstructionId id);
   llvm::Value* load_guarded(loop::InstructionId id, int copy);
   llvm::Value* load_pattern(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
@@ -160,6 +163,7 @@ class NestEmitter {
   }
   llvm::Value* address(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                        int copy);
+  bool has_whole_vectors(const loop::Buffer& buffer, ExpressionId offset) const;
   bool is_row(const loop::Buffer& buffer, ExpressionId offset);
   llvm::Value* addresses(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                          int copy);

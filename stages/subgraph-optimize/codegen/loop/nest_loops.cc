@@ -90,7 +90,7 @@ Value* NestEmitter::emit_units(Value*& chunk, Value*& chunks) {
   Value* points = b_.index(1);
   for (const loop::AxisId id : block_axes_) points = b_.mul(points, extent(id));
   if (split_axis_ < 0) return points;
-  const int64_t grain = split_axis_ == plan_.repeat_axis  ? 1
+  const int64_t grain = split_axis_ == plan_.repeat_axis ? 1
                         : split_axis_ == plan_.tile_axis ? plan_.lanes
                                                          : int64_t{plan_.lanes} * plan_.unroll;
   Value* grains = b_.ceil_div(extent(split_axis_), b_.index(grain));
@@ -103,7 +103,10 @@ Value* NestEmitter::emit_units(Value*& chunk, Value*& chunks) {
 
 void NestEmitter::emit_unit(Value* unit, Value* chunk, Value* chunks) {
   Value *begin = nullptr, *end = nullptr;
-  if (split_axis_ >= 0) {
+  const auto* known = llvm::dyn_cast_or_null<llvm::ConstantInt>(chunks);
+  if (split_axis_ >= 0 && known != nullptr && known->isOne()) {
+    begin = b_.index(0), end = extent(split_axis_);
+  } else if (split_axis_ >= 0) {
     Value* number = b_.mod(unit, chunks);
     unit = b_.div(unit, chunks);
     begin = b_.mul(number, chunk);
@@ -259,8 +262,7 @@ void NestEmitter::emit_tiles(Value* begin, Value* end) {
         emit_point();
       };
       b_.loop(b_.index(0), whole_lanes, plan_.lanes, [&](Value* k) { square(k, !is_part); });
-      if (has_masks())
-        b_.loop(whole_lanes, last, plan_.lanes, [&](Value* k) { square(k, false); });
+      if (has_masks()) b_.loop(whole_lanes, last, plan_.lanes, [&](Value* k) { square(k, false); });
     });
   };
   squares(begin, whole, false);
@@ -312,15 +314,13 @@ IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrV
     run(begin, end, 1, {1, 1}, false);
     return carried;
   }
-  begin = run(begin, whole(begin, at_once), at_once, {plan_.lanes, plan_.unroll},
-              false);
+  begin = run(begin, whole(begin, at_once), at_once, {plan_.lanes, plan_.unroll}, false);
   // A remainder of known length is one piece.
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(b_.sub(end, begin));
   if (has_masks() && known != nullptr) {
     const int64_t length = known->getSExtValue();
     const int copies = static_cast<int>((length + lanes - 1) / lanes);
-    if (length > 0)
-      run(begin, end, at_once, {plan_.lanes, copies}, length % lanes != 0);
+    if (length > 0) run(begin, end, at_once, {plan_.lanes, copies}, length % lanes != 0);
     return carried;
   }
   if (!has_masks() && plan_.unroll > 1)

@@ -14,9 +14,9 @@ using loop::InstructionKind;
 constexpr int64_t kShortRow = 12;
 constexpr size_t kShortRowInstructions = 24;
 
-// An axis is repeated inside when it has this many points, and so much of a vector's work is shared.
+// An axis is repeated inside when it has this many points, and so much of a vector's work is
+// shared.
 constexpr double kMinRepeated = 4, kMinShared = 0.4, kMinSharedCycles = 8;
-constexpr double kWindowCycles = 3;  // neighbours are loaded and permuted
 
 // Bits of the widest number that the lanes compute with; bools follow others.
 int widest_bits(const FlatNest& nest, const std::vector<bool>& differing) {
@@ -40,43 +40,36 @@ double nominal_points(const loop::LoopGraph& graph, const FlatNest& nest,
   return points;
 }
 
+double in_cycles(int64_t hundredths) { return static_cast<double>(hundredths) / 100; }
+
 // What an access costs for one vector of lanes, in cycles, when `symbol` runs along the lanes.
 class AccessCost {
  public:
-  AccessCost(loop::LoopGraph& graph, SymbolId symbol, int lanes, const std::vector<bool>& differing)
-      : graph_(graph), symbol_(symbol), lanes_(lanes), differing_(differing) {}
+  AccessCost(loop::LoopGraph& graph, const LoopCosts& costs, SymbolId symbol, int lanes,
+             const std::vector<bool>& differing)
+      : graph_(graph), costs_(costs), symbol_(symbol), lanes_(lanes), differing_(differing) {}
 
   double of(ExpressionId offset, bool is_store) {
-    if (!expression_differs(graph_, offset, {symbol_}, differing_)) return is_store ? lanes_ : 0.5;
+    if (!expression_differs(graph_, offset, {symbol_}, differing_))
+      return in_cycles(is_store ? costs_.access * lanes_ : costs_.access / 2);
     const auto linear = loop::split_linear(graph_.expressions, offset, symbol_);
-    const auto stride = linear ? graph_.expressions.as_constant(linear->stride)
-                               : std::optional<int64_t>();
+    const auto stride =
+        linear ? graph_.expressions.as_constant(linear->stride) : std::optional<int64_t>();
     const bool by_value = expression_differs(graph_, offset, {}, differing_);
-    if (stride == 1 && !by_value) return 1;
-    if (is_store) return lanes_ * 2.0;
+    if (stride == 1 && !by_value) return in_cycles(costs_.access);
+    if (is_store) return in_cycles(costs_.scatter * lanes_);
     const bool is_pattern = linear ? stride && *stride > 1 && *stride <= 4
                                    : repeated_times(graph_, offset, symbol_, lanes_) > 1;
-    return is_pattern && !by_value ? 2.5 : lanes_ * 1.2;
+    return in_cycles(is_pattern && !by_value ? costs_.pattern : costs_.gather * lanes_);
   }
 
  private:
   loop::LoopGraph& graph_;
+  const LoopCosts& costs_;
   SymbolId symbol_;
   int lanes_;
   const std::vector<bool>& differing_;
 };
-
-double scalar_cost(loop::CostClass cost, int lanes_of_32) {
-  switch (cost) {
-    case loop::CostClass::kSimple:
-      return 0.5;
-    case loop::CostClass::kDivide:
-      return 0.5 * lanes_of_32;
-    case loop::CostClass::kTranscendental:
-      return 10;
-  }
-  return 1;
-}
 
 class Planner {
  public:
@@ -131,13 +124,9 @@ class Planner {
     });
   }
 
-  SymbolId last_symbol(const loop::Sweep& sweep) const {
-    return axis(sweep.axes.back()).symbol;
-  }
+  SymbolId last_symbol(const loop::Sweep& sweep) const { return axis(sweep.axes.back()).symbol; }
 
-  const loop::Axis& axis(loop::AxisId id) const {
-    return nest_.nest.axes[static_cast<size_t>(id)];
-  }
+  const loop::Axis& axis(loop::AxisId id) const { return nest_.nest.axes[static_cast<size_t>(id)]; }
 
   std::vector<SymbolId> lane_symbols(NestPlan::Vector vector, loop::AxisId axis) const {
     if (vector == NestPlan::Vector::kOuter)
@@ -182,15 +171,14 @@ class Planner {
 
   // How many vectors `count` points take when `axis` runs along the lanes.
   double in_vectors(double count, loop::AxisId axis, int lanes) const {
-    const auto extent = static_cast<double>(
-        nominal_number(graph_, this->axis(axis).extent));
+    const auto extent = static_cast<double>(nominal_number(graph_, this->axis(axis).extent));
     if (extent <= 0) return count;
     return count / extent * static_cast<double>((static_cast<int64_t>(extent) + lanes - 1) / lanes);
   }
 
   double sweep_cycles(size_t s, SymbolId symbol, int lanes, const std::vector<bool>& differing) {
     const loop::Sweep& sweep = nest_.nest.sweeps[s];
-    AccessCost access(graph_, symbol, lanes, differing);
+    AccessCost access(graph_, profile_.costs, symbol, lanes, differing);
     double cycles = 0;
     for (const InstructionId id : sweep.instructions) {
       const auto i = static_cast<size_t>(id);
@@ -198,10 +186,23 @@ class Planner {
       if (instruction.kind == InstructionKind::kLoad)
         cycles += access.of(nest_.load_offsets[i], false);
       if (instruction.kind == InstructionKind::kScalar)
-        cycles += scalar_cost(loop::scalar_row(instruction.op).cost, differing[i] ? lanes : 1);
+        cycles += scalar_cost(instruction, differing[i] ? lanes : 1);
     }
     for (const ExpressionId offset : nest_.stores[s]) cycles += access.of(offset, true);
     return cycles;
+  }
+
+  double scalar_cost(const loop::Instruction& instruction, int lanes) const {
+    const LoopCosts& costs = profile_.costs;
+    switch (loop::scalar_row(instruction.op).cost) {
+      case loop::CostClass::kSimple:
+        return in_cycles(costs.simple);
+      case loop::CostClass::kDivide:
+        return in_cycles(costs.divide * lanes);
+      case loop::CostClass::kTranscendental:
+        return in_cycles(costs.transcendental);
+    }
+    return 0;
   }
 
   // Four vectors side by side hide latencies; fewer when registers would not do.
@@ -249,9 +250,8 @@ class Planner {
       const InstructionId id = sweep.instructions[at];
       if (!differing[static_cast<size_t>(id)]) continue;
       most = std::max(most, static_cast<int>(live.size()) + working_vectors(own(id)));
-      std::erase_if(live, [&](InstructionId value) {
-        return last_use[static_cast<size_t>(value)] <= at;
-      });
+      std::erase_if(
+          live, [&](InstructionId value) { return last_use[static_cast<size_t>(value)] <= at; });
       if (last_use[static_cast<size_t>(id)] > at) live.push_back(id);
     }
     return most + static_cast<int>(sweep.accumulators.size());
@@ -332,20 +332,21 @@ class Planner {
   double shared_cycles(const NestPlan& plan, SymbolId other, const std::vector<bool>& by_lane,
                        const std::vector<bool>& by_other) {
     const SymbolId lane = axis(plan.axis).symbol;
-    AccessCost access(graph_, lane, plan.lanes, by_lane);
+    AccessCost access(graph_, profile_.costs, lane, plan.lanes, by_lane);
     double shared = 0;
     for (const InstructionId id : nest_.nest.sweeps[0].instructions) {
       const auto i = static_cast<size_t>(id);
       if (own(id).kind == InstructionKind::kScalar && !by_other[i])
-        shared += scalar_cost(loop::scalar_row(own(id).op).cost, by_lane[i] ? plan.lanes : 1);
+        shared += scalar_cost(own(id), by_lane[i] ? plan.lanes : 1);
       if (own(id).kind != InstructionKind::kLoad) continue;
       const ExpressionId offset = nest_.load_offsets[i];
-      const double cycles = access.of(offset, false);
+      const double cycles = access.of(offset, false), window = in_cycles(profile_.costs.pattern);
       const auto linear = loop::split_linear(graph_.expressions, offset, other);
-      if (!by_other[i]) shared += cycles;
-      else if (linear && cycles > kWindowCycles &&
+      if (!by_other[i])
+        shared += cycles;
+      else if (linear && cycles > window &&
                !expression_differs(graph_, linear->remainder, {other}, by_other))
-        shared += cycles - kWindowCycles;
+        shared += cycles - window;
     }
     return shared;
   }
@@ -370,7 +371,21 @@ class Planner {
 }  // namespace
 
 NestPlan plan_nest(loop::LoopGraph& graph, const FlatNest& nest, const DeviceProfile& profile) {
-  return Planner(graph, nest, profile).run();
+  NestPlan plan = Planner(graph, nest, profile).run();
+  plan.bypasses_caches = operand_bytes(graph) > static_cast<double>(profile.last_cache_bytes);
+  return plan;
+}
+
+double operand_bytes(const loop::LoopGraph& graph) {
+  double bytes = 0;
+  for (const loop::Buffer& buffer : graph.buffers) {
+    if (buffer.is_local) continue;
+    double own = dtype_bits(buffer.dtype) / 8.0;
+    for (const ExpressionId dim : buffer.dims)
+      own *= static_cast<double>(nominal_number(graph, dim));
+    bytes += own;
+  }
+  return bytes;
 }
 
 int64_t nominal_number(const loop::LoopGraph& graph, ExpressionId id) {

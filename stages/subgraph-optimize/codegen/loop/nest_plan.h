@@ -23,13 +23,17 @@ struct NestPlan {
   // innermost; -1: none.
   loop::AxisId repeat_axis = -1;
   int lanes = 1;
-  int unroll = 1;        // vectors computed side by side
+  int unroll = 1;  // vectors computed side by side
+  // Whole vectors are stored past the caches: the operands are larger than the last one.
+  bool bypasses_caches = false;
   double cycles = 0;     // estimated for the whole nest at the nominal sizes
   int64_t elements = 1;  // iterations of the innermost loops, nominal
 };
 
 NestPlan plan_nest(loop::LoopGraph& graph, const FlatNest& nest, const DeviceProfile& profile);
 
+// The bytes of all operands at the nominal sizes.
+double operand_bytes(const loop::LoopGraph& graph);
 // The value of an expression over sizes at the nominal sizes; axes are 0.
 int64_t nominal_number(const loop::LoopGraph& graph, ExpressionId id);
 

@@ -114,9 +114,10 @@ Value* NestEmitter::share_load(InstructionId id, int copy) {
       if (shared.condition != nullptr) mask = both(mask, widened(shared.condition));
       const auto extreme = [&](int32_t otherwise, bool is_max) {
         Value* other = b_.broadcast(ir.getInt32(static_cast<uint32_t>(otherwise)), piece_.lanes);
-        Value* counted = mask == nullptr ? shared.index : ir.CreateSelect(mask, shared.index, other);
-        Value* found = is_max ? ir.CreateIntMaxReduce(counted, true)
-                              : ir.CreateIntMinReduce(counted, true);
+        Value* counted =
+            mask == nullptr ? shared.index : ir.CreateSelect(mask, shared.index, other);
+        Value* found =
+            is_max ? ir.CreateIntMaxReduce(counted, true) : ir.CreateIntMinReduce(counted, true);
         return ir.CreateSExt(found, b_.index_type());
       };
       shared.low = extreme(INT32_MAX, false);
@@ -144,31 +145,27 @@ const NestEmitter::SharedLoad* NestEmitter::shared_load(InstructionId id, int co
 Value* NestEmitter::load_shared(const SharedLoad& shared, const loop::Access& access, Value* mask) {
   llvm::IRBuilder<>& ir = b_.ir();
   const loop::Buffer& buffer = graph_.buffers[static_cast<size_t>(access.buffer)];
-  const auto align = llvm::Align(static_cast<uint64_t>(std::max(dtype_bits(buffer.dtype) / 8, 1)));
+  const llvm::Align align = alignment_of(buffer.dtype);
   llvm::Type* type = memory_type(buffer.dtype);
   auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(piece_.lanes));
-  Value* first = b_.mul(index_.number(shared.stride),
-                        index_.axis(axis(plan_.repeat_axis).symbol));
+  Value* first = b_.mul(index_.number(shared.stride), index_.axis(axis(plan_.repeat_axis).symbol));
   Value* base = buffers_[static_cast<size_t>(access.buffer)];
   if (!uses_windows_ || shared.window == nullptr) {
     Value* from = ir.CreateGEP(type, ir.CreateGEP(type, base, first), shared.index);
-    if (mask == nullptr)
-      mask = b_.known_mask(piece_.lanes, piece_.lanes);
-    return from_memory(buffer.dtype,
-                       ir.CreateMaskedGather(vector, from, align, widened(mask),
-                                             llvm::Constant::getNullValue(vector)));
+    if (mask == nullptr) mask = b_.known_mask(piece_.lanes, piece_.lanes);
+    return from_memory(buffer.dtype, ir.CreateMaskedGather(vector, from, align, widened(mask),
+                                                           llvm::Constant::getNullValue(vector)));
   }
-  Value* window = ir.CreateMaskedLoad(
-      vector, ir.CreateGEP(type, base, b_.add(first, shared.low)), align, shared.window,
-      llvm::Constant::getNullValue(vector));
+  Value* window = ir.CreateMaskedLoad(vector, ir.CreateGEP(type, base, b_.add(first, shared.low)),
+                                      align, shared.window, llvm::Constant::getNullValue(vector));
   const Permutation& permutation =
       *find_permutation(b_.profile(), piece_.lanes, dtype_bits(buffer.dtype));
   llvm::Type* element = type;
   if (permutation.bits == 32 && permutation.is_float) element = ir.getFloatTy();
   if (permutation.bits == 64) element = ir.getDoubleTy();
   auto* operand = llvm::FixedVectorType::get(element, static_cast<unsigned>(piece_.lanes));
-  Value* permuted = ir.CreateIntrinsic(permutation.id, {},
-                                       {ir.CreateBitCast(window, operand), shared.places});
+  Value* permuted =
+      ir.CreateIntrinsic(permutation.id, {}, {ir.CreateBitCast(window, operand), shared.places});
   return from_memory(buffer.dtype, ir.CreateBitCast(permuted, vector));
 }
 
