@@ -253,7 +253,8 @@ IrValues NestEmitter::combined(size_t sweep) {
     for (int copy = 0; copy < copies; ++copy) {
       const auto c = static_cast<size_t>(copy);
       Value* fresh = placed(value(accumulator.value, copy), neutral(accumulator));
-      Value *next = nullptr, *keep = present(copy);
+      // A value that all lanes share is that of the lanes that are there.
+      Value *next = nullptr, *keep = in_lanes ? present(copy) : nullptr;
       if (has_position(accumulator)) {
         Value* position = placed(value(accumulator.position, copy), b_.index(0));
         Value* better = is_better(accumulator, fresh, position, own.value[c], own.position[c]);
