@@ -154,22 +154,62 @@ struct Candidate {
   }
 };
 
+// Boxes that were chosen, as columns of single precision that are not smaller than the boxes, so
+// that many are compared at once.
+class KeptBoxes {
+ public:
+  void add(const Box& box) {
+    if (boxes_.size() % kBlock == 0) columns_.emplace_back();
+    Columns& last = columns_.back();
+    const size_t at = boxes_.size() % kBlock;
+    last.y1[at] = below(box.y1), last.x1[at] = below(box.x1);
+    last.y2[at] = -below(-box.y2), last.x2[at] = -below(-box.x2);
+    boxes_.push_back(box);
+  }
+  size_t size() const { return boxes_.size(); }
+  bool any_overlaps(const Box& box, double limit) const {
+    const float y1 = below(box.y1), x1 = below(box.x1);
+    const float y2 = -below(-box.y2), x2 = -below(-box.x2);
+    for (size_t block = 0; block < columns_.size(); ++block) {
+      const Columns& c = columns_[block];
+      int meets = 0;
+      for (size_t i = 0; i < kBlock; ++i)
+        meets |= (c.x2[i] > x1) & (c.x1[i] < x2) & (c.y2[i] > y1) & (c.y1[i] < y2);
+      if (meets == 0) continue;
+      const size_t end = std::min((block + 1) * kBlock, boxes_.size());
+      for (size_t i = block * kBlock; i < end; ++i) {
+        if (overlap(box, boxes_[i]) > limit) return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  static constexpr size_t kBlock = 16;
+  struct Columns {
+    std::array<float, kBlock> y1, x1, y2, x2;
+  };
+  static float below(double x) {
+    return std::nextafter(static_cast<float>(x), -std::numeric_limits<float>::infinity());
+  }
+  std::vector<Box> boxes_;
+  std::vector<Columns> columns_;  // of kBlock boxes each
+};
+
 // Chooses boxes from the best score on, at most `limit`, none of which overlaps a better one by
 // more than `overlap_limit`. `candidates` are used up.
 std::vector<int64_t> choose_boxes(std::vector<Candidate>& candidates, std::span<const Box> boxes,
                                   int64_t limit, double overlap_limit) {
   std::vector<int64_t> chosen;
-  std::vector<Box> kept;
+  KeptBoxes kept;
   std::make_heap(candidates.begin(), candidates.end());
   while (!candidates.empty() && static_cast<int64_t>(kept.size()) < limit) {
     std::pop_heap(candidates.begin(), candidates.end());
     const int32_t number = candidates.back().box;
     candidates.pop_back();
     const Box& box = boxes[static_cast<size_t>(number)];
-    if (std::ranges::any_of(kept,
-                            [&](const Box& other) { return overlap(box, other) > overlap_limit; }))
-      continue;
-    kept.push_back(box);
+    if (overlap_limit < 0 ? kept.size() > 0 : kept.any_overlaps(box, overlap_limit)) continue;
+    kept.add(box);
     chosen.push_back(number);
   }
   return chosen;

@@ -382,6 +382,8 @@ class BestRanked {
       std::ranges::push_heap(heap_, better);
     }
   }
+  bool is_full() const { return heap_.size() == k_ && k_ > 0; }
+  int64_t worst() const { return heap_.front().index; }
   // The best first.
   std::span<const Ranked> sorted() {
     std::ranges::sort(heap_, better);
@@ -393,6 +395,17 @@ class BestRanked {
   size_t k_;
   std::vector<Ranked> heap_;
 };
+
+// Whether one of the numbers is better than `worst`, or NaN.
+bool any_better(std::span<const float> numbers, float worst, bool largest) {
+  int found = 0;
+  if (largest) {
+    for (const float number : numbers) found |= !(number <= worst);
+  } else {
+    for (const float number : numbers) found |= !(number >= worst);
+  }
+  return found != 0;
+}
 
 }  // namespace
 
@@ -414,7 +427,7 @@ Result<void> eval_top_k(EvalCall& call) {
   const auto width = static_cast<size_t>(dtype_bits(x.dtype)) / 8;
   // Keys of a line whose elements are neighbours are made piece by piece, so that they stay in the
   // cache; others all at once.
-  const int64_t piece = split.inner == 1 ? 1024 : split.count;
+  const int64_t piece = split.inner == 1 ? 128 : split.count;
   std::vector<int64_t> keys(static_cast<size_t>(split.inner == 1 ? piece : x.count));
   if (split.inner != 1) load_order_keys(x.dtype, x.data, 0, x.count, keys.data());
   BestRanked best(k);
@@ -424,7 +437,14 @@ Result<void> eval_top_k(EvalCall& call) {
     best.clear();
     for (int64_t first = 0; first < split.count; first += piece) {
       const int64_t count = std::min(piece, split.count - first);
-      if (split.inner == 1) load_order_keys(x.dtype, x.data, start + first, count, keys.data());
+      if (split.inner == 1) {
+        if (x.dtype == DType::kF32 && best.is_full()) {
+          const float* line_data = x.as<float>() + start;
+          const std::span numbers(line_data + first, static_cast<size_t>(count));
+          if (!any_better(numbers, line_data[best.worst()], order == 0)) continue;
+        }
+        load_order_keys(x.dtype, x.data, start + first, count, keys.data());
+      }
       best.offer(split.inner == 1 ? keys.data() : &keys[static_cast<size_t>(start)], split.inner,
                  first, count, order);
     }
