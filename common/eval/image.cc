@@ -198,8 +198,9 @@ class KeptBoxes {
 
 // Chooses boxes from the best score on, at most `limit`, none of which overlaps a better one by
 // more than `overlap_limit`. `candidates` are used up.
-std::vector<int64_t> choose_boxes(std::vector<Candidate>& candidates, std::span<const Box> boxes,
-                                  int64_t limit, double overlap_limit) {
+// `boxes` are four numbers each, as make_box takes them.
+std::vector<int64_t> choose_boxes(std::vector<Candidate>& candidates, const float* boxes,
+                                  bool center, int64_t limit, double overlap_limit) {
   std::vector<int64_t> chosen;
   KeptBoxes kept;
   std::make_heap(candidates.begin(), candidates.end());
@@ -207,7 +208,7 @@ std::vector<int64_t> choose_boxes(std::vector<Candidate>& candidates, std::span<
     std::pop_heap(candidates.begin(), candidates.end());
     const int32_t number = candidates.back().box;
     candidates.pop_back();
-    const Box& box = boxes[static_cast<size_t>(number)];
+    const Box box = make_box(boxes + int64_t{number} * 4, center);
     if (overlap_limit < 0 ? kept.size() > 0 : kept.any_overlaps(box, overlap_limit)) continue;
     kept.add(box);
     chosen.push_back(number);
@@ -500,22 +501,18 @@ Result<void> eval_non_max_suppression(EvalCall& call) {
     return call.bad_shape("there are {} boxes, at most 2147483647 are supported", count);
   const double lowest = call.has(4) ? call.number(4, 0) : -std::numeric_limits<double>::infinity();
   std::vector<int64_t> chosen;
-  std::vector<Box> batch_boxes;
   std::vector<Candidate> candidates;
+  candidates.reserve(static_cast<size_t>(count));
   for (int64_t line = 0; line < scores.dims[0] * classes; ++line) {
     const int64_t batch = line / classes;
-    if (line % classes == 0) {
-      batch_boxes.clear();
-      for (int64_t i = 0; i < count; ++i)
-        batch_boxes.push_back(make_box(boxes.as<float>() + (batch * count + i) * 4, center));
-    }
     const float* score = scores.as<float>() + line * count;
     candidates.clear();
     for (int64_t i = 0; i < count; ++i) {
       if (!call.has(4) || static_cast<double>(score[i]) > lowest)
         candidates.push_back({score[i], static_cast<int32_t>(i)});
     }
-    for (const int64_t i : choose_boxes(candidates, batch_boxes, limit, overlap_limit))
+    for (const int64_t i : choose_boxes(candidates, boxes.as<float>() + batch * count * 4, center,
+                                        limit, overlap_limit))
       chosen.insert(chosen.end(), {batch, line % classes, i});
   }
   SLUICE_ASSIGN(const Output y,
