@@ -1,14 +1,15 @@
 #!/usr/bin/python3
-"""What lowering and building must keep: small text graphs of contractions with every epilogue. Each
-goes through sluice-partition and sluice-subgraph-optimize; sluice-eval of the typed graph,
-sluice-eval of the lowered graph and sluice-loader on the built model must agree. The memory and
-stream checkers run on every model built here.
+"""What lowering and building must keep: small text graphs of contractions with every epilogue. They
+go, several in one model, through sluice-partition and sluice-subgraph-optimize; sluice-eval of the
+typed graph, sluice-eval of the lowered graph and sluice-loader on the built model must agree. The
+memory and stream checkers run on every model built here.
 
-usage: meaning_test.py FOLDER_OF_PROGRAMS [unittest arguments]
+usage: semantics_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
 import glob
 import itertools
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import numpy as np
 
 PROGRAMS = None
 PROFILE = "cpu-generic"  # runs everywhere
+TOGETHER = 10  # cases in one model
 
 
 def fused(operands, inputs, anchor, result, ops):
@@ -139,8 +141,11 @@ def cases():
            f"  %z: {M} = Fused(%a, %w) {{anchor = 0, body = @main.f1}}\n}}\n" +
            "".join(f"graph @main.f{i}(%a: {M}, %w: f32[9, 9]) -> (%r) fused {{\n"
                    f"  %m: {M} = MatMul(%a, %w)\n  %r: {M} = Add(%m, %a)\n}}\n" for i in (0, 1)))
-    # Outputs that are inputs, constants or views of each other; what nobody reads; no elements; no
-    # nodes.
+
+
+def lone_cases():
+    """Each a model of its own: outputs that are inputs, constants or views of each other; what
+    nobody reads; no elements; no nodes."""
     yield ("outputs", "graph @main(%x: f32[2, 3]) -> (%x, %k, %v, %n, %u, %w) {\n"
            "  %k = constant f32[2] [1, 2]\n  %s = constant i64[1] [6]\n"
            "  %v: f32[6] = Reshape(%x, %s)\n  %n: f32[2, 3] = Neg(%x)\n"
@@ -151,6 +156,21 @@ def cases():
     yield ("no elements", "graph @main(%x: f32[0, 3]) -> (%y, %z) {\n  %y: f32[0, 3] = Relu(%x)\n"
            "  %z: f32[0, 3] = Exp(%y)\n}\n")
     yield "no nodes", "graph @main(%x: f32[3]) -> (%x) {\n}\n"
+
+
+HEAD = re.compile(r"graph @main\(([^)]*)\) -> \(([^)]*)\) \{\n(.*?)^\}\n", re.M | re.S)
+
+
+def joined(texts):
+    """One graph that computes what all of them do, side by side: names of the k-th begin with
+    ck_."""
+    inputs, outputs, lines, bodies = [], [], "", ""
+    for k, text in enumerate(texts):
+        text = re.sub(r"%(\w)", rf"%c{k}_\1", text).replace("@main.", f"@main.c{k}")
+        head = HEAD.match(text)
+        inputs, outputs = inputs + [head[1]], outputs + [head[2]]
+        lines, bodies = lines + head[3], bodies + text[head.end():]
+    return (f"graph @main({', '.join(inputs)}) -> ({', '.join(outputs)}) {{\n{lines}}}\n{bodies}")
 
 
 def run(*words, data=None):
@@ -201,8 +221,15 @@ class Semantics(unittest.TestCase):
                     worst = float(np.max(np.abs(found[name].astype(np.float64) - value), initial=0))
                     self.assertLessEqual(worst, limit, (kind, name))
 
-    def test_all(self):
-        for name, text in cases():
+    def test_side_by_side(self):
+        every = list(cases())
+        for first in range(0, len(every), TOGETHER):
+            names, texts = zip(*every[first:first + TOGETHER])
+            with self.subTest("; ".join(f"c{k}: {name}" for k, name in enumerate(names))):
+                self.check(joined(texts))
+
+    def test_each_alone(self):
+        for name, text in lone_cases():
             with self.subTest(name):
                 self.check(text)
 
