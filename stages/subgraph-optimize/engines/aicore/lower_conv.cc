@@ -20,7 +20,7 @@ struct ConvStrategy {
   BuildChain pack, unpack;
   PackSpec packing;
   EpilogueAddressing addressing;
-  std::function<Result<KernelId>(Lowering&, const ConvSpec&)> kernel;
+  std::function<KernelId(Lowering&, const ConvSpec&)> kernel;
 };
 
 void set_packing(ConvStrategy& strategy, const ConvPacking& packing) {
@@ -139,7 +139,7 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
     SLUICE_ASSIGN(Value * value, stored(lowering.operand_value(contraction, *inside)));
     operands.push_back({inside, value});
   }
-  SLUICE_ASSIGN(const KernelId kernel, strategy.kernel(lowering, spec));
+  const KernelId kernel = strategy.kernel(lowering, spec);
   Node& node = lowering.replace(contraction, operands, kernel);
   if (strategy.channels_last) lowering.store_channels_last(node.output());
   return {};

@@ -217,7 +217,7 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
                   lowering.dense(lowering.operand_value(contraction, *inside), before));
     operands.push_back({inside, value});
   }
-  SLUICE_ASSIGN(const KernelId kernel, lowering.kernel(spec, generate_matmul));
+  const KernelId kernel = lowering.kernel(spec, generate_matmul);
   lowering.replace(contraction, operands, kernel);
   return {};
 }

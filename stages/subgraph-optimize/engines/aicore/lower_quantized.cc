@@ -24,7 +24,7 @@ class QuantizedLowering {
     choose_packing();
     SLUICE_TRY(add_integers());
     SLUICE_TRY(add_epilogue());
-    SLUICE_ASSIGN(const KernelId kernel, generate());
+    const KernelId kernel = add_kernel();
     add_remainder();
     Node& node = lowering_.replace(contraction_, operands_, kernel);
     if (q_.is_conv()) lowering_.store_channels_last(node.output());
@@ -155,7 +155,7 @@ class QuantizedLowering {
     return {};
   }
 
-  Result<KernelId> generate() {
+  KernelId add_kernel() {
     if (packing_.is_depthwise)
       return lowering_.kernel(Int8DepthwiseSpec{spec_.conv, spec_.numbers},
                               generate_int8_depthwise);

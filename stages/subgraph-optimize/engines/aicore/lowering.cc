@@ -83,7 +83,7 @@ Result<Value*> Lowering::converted(Value& value, Node* before, bool channels_las
   if (known != nullptr) return known;
   SLUICE_ASSIGN(const LayoutCopySpec spec,
                 layout_spec(graph_.module(), value.type(), channels_last));
-  SLUICE_ASSIGN(const KernelId id, kernel(spec, generate_layout_copy));
+  const KernelId id = kernel(spec, generate_layout_copy);
   Node& node = graph_.add_node(Op::kTransData, {&value}, 1, before);
   node.placement.engine = EngineId::kAicore;
   node.placement.kernel = id;
@@ -103,7 +103,7 @@ Result<Value*> Lowering::packed(Value& operand, const BuildChain& pack, const Pa
   if (operand.is_constant())
     return known = &graph_.add_constant(
                make_chain_expression(module, operand.segment(), "pack", pack), name);
-  SLUICE_ASSIGN(const KernelId id, kernel(spec, generate_pack));
+  const KernelId id = kernel(spec, generate_pack);
   Graph& body = module.add_graph("pack", GraphRole::kFused);
   Chain chain(body, body.add_input(operand.type_id(), operand.name()));
   pack(chain);

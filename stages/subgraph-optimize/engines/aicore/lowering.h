@@ -21,18 +21,18 @@ using BuildChain = std::function<void(Chain&)>;
 
 class Lowering {
  public:
-  Lowering(Graph& graph, const DeviceProfile& profile, KernelCache& kernels)
+  Lowering(Graph& graph, const DeviceProfile& profile, KernelRequests& kernels)
       : graph_(graph), profile_(profile), kernels_(kernels), control_(graph) {}
 
   Graph& graph() const { return graph_; }
   const DeviceProfile& profile() const { return profile_; }
 
-  // Generates the kernel (or finds it) and adds it to the module.
+  // Adds the kernel to the module.
   template <typename Spec>
-  Result<KernelId> kernel(const Spec& spec,
-                          Result<GeneratedKernel> (*generate)(const Spec&, const DeviceProfile&)) {
-    return add_kernel(graph_.module(), profile_, kernels_, canonical_text(spec),
-                      [&] { return generate(spec, profile_); });
+  KernelId kernel(const Spec& spec,
+                  Result<GeneratedKernel> (*generate)(const Spec&, const DeviceProfile&)) {
+    return kernels_.add(graph_.module(), canonical_text(spec),
+                        [spec, generate, &profile = profile_] { return generate(spec, profile); });
   }
 
   // Returns the value stored channels-last, or dense: itself, or the result of a TransData before
@@ -68,7 +68,7 @@ class Lowering {
 
   Graph& graph_;
   const DeviceProfile& profile_;
-  KernelCache& kernels_;
+  KernelRequests& kernels_;
   ControlEdges control_;
   std::map<std::pair<int32_t, bool>, Value*> converted_;      // by value id and layout
   std::map<std::pair<int32_t, std::string>, Value*> packed_;  // by value id and text of the packing

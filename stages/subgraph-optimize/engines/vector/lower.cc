@@ -4,11 +4,11 @@
 #include "common/loop/lowering.h"
 #include "common/ops/attributes.h"
 #include "common/ops/infer.h"
+#include "common/ops/view.h"
 #include "common/pass/control_edges.h"
 #include "common/target/kernel_specification.h"
-#include "common/target/vector.h"
 #include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
-#include "stages/subgraph-optimize/engines/kernels.h"
+#include "stages/subgraph-optimize/engines/engines.h"
 
 namespace sluice {
 namespace {
@@ -116,24 +116,23 @@ class Wrapper {
 
 }  // namespace
 
-Result<void> lower_vector(Graph& graph, const GeneratorOptions& options, KernelCache& kernels) {
+Result<void> lower_vector(Graph& graph, const GeneratorOptions& options, KernelRequests& kernels) {
   ValueFacts facts(graph);
   SLUICE_TRY(infer_graph(graph, facts));
   ControlEdges control(graph);
   std::vector<Node*> nodes;
   for (Node& node : graph.nodes()) nodes.push_back(&node);
   for (Node* node : nodes) {
-    if (is_vector_view(*node)) {
+    if (is_view(*node)) {
       node->placement.no_task = true;
       continue;
     }
     SLUICE_ASSIGN(loop::LoweredNode lowered, loop::lower_node(*node));
     keep_an_input(*node, lowered);
     const std::string text = specification_text(lowered.graph, options.profile, options.math);
-    SLUICE_ASSIGN(const KernelId kernel,
-                  add_kernel(graph.module(), options.profile, kernels, text,
-                             [&] { return generate_loops(text, node->label()); }));
-    node->placement.kernel = kernel;
+    node->placement.kernel = kernels.add(graph.module(), text, [text, label = node->label()] {
+      return generate_loops(text, label);
+    });
     if (are_own_operands(*node, lowered.operands)) continue;
     Node& wrapped = Wrapper(*node, lowered.operands).run();
     control.transfer({node}, {&wrapped});
