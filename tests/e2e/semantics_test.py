@@ -42,17 +42,21 @@ def broadcasts(a, b):
     forms = {tuple(n if kept else 1 for n, kept in zip(product, mask))[drop:]
              for mask in itertools.product((0, 1), repeat=len(product))
              for drop in range(len(product) + 1) if not any(mask[:drop])}
-    forms = sorted(forms)
-    kinds = {"x": shape_text(a), "w": shape_text(b), "m": shape_text(product)}
-    declare = f"%x: {kinds['x']}, %w: {kinds['w']}"
+    return with_operands({"x": shape_text(a), "w": shape_text(b)}, shape_text(product),
+                         "MatMul(%x, %w)", sorted(forms))
+
+
+def with_operands(operands, result, anchor, forms):
+    """Fused nodes side by side, each with an Add of an operand of another form."""
+    declare = ", ".join(f"%{name}: {kind}" for name, kind in operands.items())
     inputs = "".join(f", %c{i}: {shape_text(form)}" for i, form in enumerate(forms))
     results = ", ".join(f"%y{i}" for i in range(len(forms)))
     text = f"graph @main({declare}{inputs}) -> ({results}) {{\n"
-    text += "".join(f"  %y{i}: {kinds['m']} = Fused(%x, %w, %c{i}) {{anchor = 0, body = "
+    text += "".join(f"  %y{i}: {result} = Fused(%x, %w, %c{i}) {{anchor = 0, body = "
                     f"@main.f{i}}}\n" for i in range(len(forms))) + "}\n"
     for i, form in enumerate(forms):
         text += (f"graph @main.f{i}({declare}, %c: {shape_text(form)}) -> (%r) fused {{\n"
-                 f"  %m: {kinds['m']} = MatMul(%x, %w)\n  %r: {kinds['m']} = Add(%m, %c)\n}}\n")
+                 f"  %m: {result} = {anchor}\n  %r: {result} = Add(%m, %c)\n}}\n")
     return text
 
 
@@ -62,8 +66,20 @@ M, C = "f32[5, 9]", "f32[2, 10, 7, 8]"
 UNARY = [("Relu", ""), ("Sigmoid", ""), ("Tanh", ""), ("Erf", ""), ("Exp", ""), ("Neg", ""),
          ("Abs", ""), ("HardSwish", ""), ("LeakyRelu", "{alpha = 0.3}"),
          ("HardSigmoid", "{alpha = 0.3, beta = 0.4}"), ("Elu", "{alpha = 0.7}"), ("Gelu", ""),
-         ("Gelu", '{approximate = "tanh"}'), ("Swish", ""), ("Swish", "{alpha = 1.7}")]
-BINARY = ["Add", "Sub", "Mul", "Div", "Max", "Min"]
+         ("Gelu", '{approximate = "tanh"}'), ("Swish", ""), ("Swish", "{alpha = 1.7}"),
+         ("Softplus", ""), ("Softsign", ""), ("Mish", ""), ("Selu", ""), ("Celu", "{alpha = 0.6}"),
+         ("ThresholdedRelu", "{alpha = 0.4}"), ("Shrink", "{bias = 0.1, lambd = 0.2}"),
+         ("Sin", ""), ("Cos", ""), ("Atan", ""), ("Asinh", ""), ("Sign", ""), ("Floor", ""),
+         ("Ceil", ""), ("Round", "")]
+BINARY = ["Add", "Sub", "Mul", "Div", "Max", "Min", "PRelu"]
+# Forms of operands that are broadcast to C; those that no kernel takes run on another engine.
+FORMS = [(2, 10, 7, 8), (1, 10, 7, 8), (10, 7, 8), (2, 10, 1, 1), (1, 10, 1, 1), (10, 1, 1),
+         (2, 1, 7, 8), (1, 1, 7, 8), (7, 8), (2, 1, 1, 1), (1, 1, 7, 1), (8,), ()]
+CONVS = {"conv": (CONV, " {pads = [1, 1, 1, 1]}"),
+         "pointwise": ({"x": "f32[2, 6, 7, 8]", "w": "f32[10, 6, 1, 1]"}, ""),
+         "first": ({"x": "f32[2, 1, 7, 8]", "w": "f32[10, 1, 3, 3]"}, " {pads = [1, 1, 1, 1]}"),
+         "depthwise": ({"x": "f32[2, 10, 7, 8]", "w": "f32[10, 1, 3, 3]"},
+                       " {group = 10, pads = [1, 1, 1, 1]}")}
 
 
 def cases():
@@ -88,6 +104,18 @@ def cases():
                                             [f"%r: {M} = {op}(%b, %m)"])
         yield f"conv-{op}-full", fused(dict(CONV, b=C), "%x, %w, %b", f"%m: {C} = Conv(%x, %w) "
                                        f"{{pads = [1, 1, 1, 1]}}", C, [f"%r: {C} = {op}(%m, %b)"])
+    for kind, (operands, attributes) in CONVS.items():
+        yield f"{kind} and operands", with_operands(operands, C, f"Conv(%x, %w){attributes}", FORMS)
+    yield "matmul-where", fused(dict(MATMUL, b="f32[9]"), "%x, %w, %b",
+                                f"%m: {M} = MatMul(%x, %w)", M,
+                                ["%k = constant f32[] [-1]", "%l: bool[5, 9] = Less(%m, %b)",
+                                 "%n: bool[5, 9] = Not(%l)", f"%r: {M} = Where(%n, %m, %k)"])
+    yield "matmul-pow", fused(MATMUL, "%x, %w", f"%m: {M} = MatMul(%x, %w)", M,
+                              ["%k = constant i64[] [2]", "%h = constant f32[] [0.7]",
+                               f"%s: {M} = Pow(%m, %k)", f"%r: {M} = Pow(%s, %h)"])
+    yield "clip between operands", fused(
+        dict(MATMUL, l="f32[]", h="f32[1]"), "%x, %w, %l, %h", f"%m: {M} = MatMul(%x, %w)", M,
+        [f"%r: {M} = Clip(%m, %l, %h)"])
     yield "constant-inside", fused(MATMUL, "%x, %w", f"%m: {M} = MatMul(%x, %w)", M,
                                    ["%k = constant f32[] [2.5]",
                                     "%v = constant f32[9] [1, 2, 3, 4, 5, 6, 7, 8, 9]",

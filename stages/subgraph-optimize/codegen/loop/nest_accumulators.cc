@@ -123,8 +123,9 @@ Value* NestEmitter::neutral(const Accumulator& accumulator) {
 // A constant is of the sweep itself, which has not been emitted yet.
 Value* NestEmitter::initial_value(const Accumulator& accumulator, int copy) {
   const loop::Instruction& initial = instruction(accumulator.initial);
-  return initial.kind == loop::InstructionKind::kConstant ? emit_constant(initial)
-                                                          : value(accumulator.initial, copy);
+  return initial.kind == loop::InstructionKind::kConstant
+             ? scalar_constant(b_, initial.dtype, initial.bits)
+             : value(accumulator.initial, copy);
 }
 
 IrValues NestEmitter::initial_values(size_t sweep) {

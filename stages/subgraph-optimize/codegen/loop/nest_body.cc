@@ -55,7 +55,7 @@ Value* NestEmitter::emit_instruction(InstructionId id, int copy) {
   const loop::Instruction& own = instruction(id);
   switch (own.kind) {
     case InstructionKind::kConstant:
-      return emit_constant(own);
+      return scalar_constant(b_, own.dtype, own.bits);
     case InstructionKind::kIndex: {
       if (!differs(own.index)) return expression_number(own.index, copy);
       llvm::Type* type = llvm::FixedVectorType::get(b_.index_type(), piece_.lanes);
@@ -75,16 +75,6 @@ Value* NestEmitter::emit_instruction(InstructionId id, int copy) {
     }
   }
   return nullptr;
-}
-
-Value* NestEmitter::emit_constant(const loop::Instruction& own) {
-  if (own.dtype == DType::kF64)
-    return llvm::ConstantFP::get(b_.ir().getDoubleTy(), std::bit_cast<double>(own.bits));
-  if (own.dtype == DType::kF32) {
-    return llvm::ConstantFP::get(b_.float_type(),
-                                 std::bit_cast<float>(static_cast<uint32_t>(own.bits)));
-  }
-  return llvm::ConstantInt::get(register_type(b_, own.dtype), own.bits);
 }
 
 Value* NestEmitter::emit_scalar(const loop::Instruction& own, int copy) {

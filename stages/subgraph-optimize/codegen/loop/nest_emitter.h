@@ -122,7 +122,6 @@ class NestEmitter {
   void emit_instructions(size_t sweep);
   void emit_stores(size_t sweep);
   llvm::Value* emit_instruction(loop::InstructionId id, int copy);
-  llvm::Value* emit_constant(const loop::Instruction& instruction);
   llvm::Value* emit_scalar(const loop::Instruction& instruction, int copy);
   bool is_within_i32(loop::InstructionId id) const;
   llvm::Value* emit_load(loop::InstructionId id, int copy);

@@ -36,7 +36,7 @@ Result<void> lower_aicore(Graph& graph, const GeneratorOptions& options, KernelR
   // follow the types.
   ValueFacts facts(graph);
   SLUICE_TRY(infer_graph(graph, facts));
-  Lowering lowering(graph, options.profile, kernels);
+  Lowering lowering(graph, options, kernels);
   std::vector<Node*> nodes;
   for (Node& node : graph.nodes()) nodes.push_back(&node);
   for (Node* node : nodes) SLUICE_TRY(lower_node(lowering, *node));

@@ -19,7 +19,6 @@ struct ConvStrategy {
   bool channels_last = true;  // x, the result and full epilogue operands
   BuildChain pack, unpack;
   PackSpec packing;
-  EpilogueAddressing addressing;
   std::function<KernelId(Lowering&, const ConvSpec&)> kernel;
 };
 
@@ -33,8 +32,6 @@ ConvStrategy channels_last_strategy(const ConvSpec& spec, const DeviceProfile& p
   ConvStrategy strategy;
   set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups,
                          choose_conv_plan(spec, profile).nr});
-  strategy.addressing.column = EpilogueOperand::column();
-  strategy.addressing.full = EpilogueOperand::full(spec.co);
   strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
     return lowering.kernel(conv, generate_conv);
   };
@@ -48,8 +45,6 @@ ConvStrategy depthwise_strategy(const ConvSpec& spec, const DeviceProfile& profi
   strategy.pack = [packing](Chain& chain) { packing.pack(chain); };
   strategy.unpack = [packing](Chain& chain) { packing.unpack(chain); };
   strategy.packing = depthwise_weight_packing(spec, packing.nr);
-  strategy.addressing.column = EpilogueOperand::column();
-  strategy.addressing.full = EpilogueOperand::full(spec.co);
   strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
     return lowering.kernel(DepthwiseSpec{conv}, generate_depthwise);
   };
@@ -61,9 +56,6 @@ ConvStrategy direct_strategy(const ConvSpec& spec, const DeviceProfile& profile)
   strategy.channels_last = false;
   set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups,
                          choose_direct_plan(spec, profile).rows, true});
-  strategy.addressing.column = EpilogueOperand::row();
-  strategy.addressing.full =
-      EpilogueOperand::full(spec.oh * spec.ow, {spec.co * spec.oh * spec.ow});
   strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
     return lowering.kernel(DirectConvSpec{conv}, generate_direct_conv);
   };
@@ -90,7 +82,47 @@ ConvStrategy choose_strategy(const ConvSpec& spec, const Contraction& contractio
   }
 }
 
+// Finds an operand of the epilogue by its strides along the result's axes N, C, H, W. Rows of a
+// channels-last kernel are pixels, those of a direct one channels.
+Result<EpilogueOperand> address(const std::vector<Extent>& dims, const std::vector<Extent>& strides,
+                                bool channels_last, const Node& node) {
+  const auto pixels = joined_stride(dims, strides, 2, 4);
+  if (!pixels)
+    return make_error(ErrorCode::kNotLowerable,
+                      "{}: an operand of its epilogue is broadcast along one axis of an image",
+                      node.label());
+  const bool has_images = !dims[0].is_fixed_at(1);
+  if (!channels_last)
+    return EpilogueOperand{has_images ? std::vector{strides[0]} : std::vector<Extent>(), strides[1],
+                           *pixels};
+  const auto rows =
+      joined_stride({dims[0], dims[2], dims[3]}, {strides[0], strides[2], strides[3]}, 0, 3);
+  if (rows) return EpilogueOperand{{}, *rows, strides[1]};
+  return EpilogueOperand{{strides[0]}, *pixels, strides[1]};
+}
+
 }  // namespace
+
+Result<void> add_conv_epilogue(Lowering& lowering, const Contraction& contraction,
+                               const loop::LoweredEpilogue& lowered, bool channels_last,
+                               ConvSpec& spec, std::vector<Lowering::Operand>& operands) {
+  const Type& result = contraction.result();
+  const OperandSizes sizes(lowering.graph().module(), {&result});
+  SLUICE_ASSIGN(const std::vector<Extent> dims, sizes.of(result));
+  spec.epilogue.loops = lowered.loops;
+  spec.epilogue.math = lowering.math();
+  for (const loop::EpilogueRead& read : lowered.reads) {
+    Value& value = lowering.operand_value(contraction, *read.value);
+    SLUICE_ASSIGN(Value * stored, channels_last ? lowering.channels_last(value, contraction.node)
+                                                : lowering.dense(value, contraction.node));
+    operands.push_back({read.value, stored});
+    SLUICE_ASSIGN(const std::vector<Extent> strides, sizes.walked_strides(read, *stored));
+    SLUICE_ASSIGN(EpilogueOperand operand,
+                  address(dims, strides, channels_last, *contraction.node));
+    spec.epilogue.operands.push_back(std::move(operand));
+  }
+  return {};
+}
 
 Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x_value, const Value& w_value) {
   const Type &input = x_value.type(), &result = conv.output().type();
@@ -132,13 +164,9 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
   SLUICE_ASSIGN(Value * w, lowering.packed(lowering.operand_value(contraction, w_inside),
                                            strategy.pack, strategy.packing, before));
   std::vector<Lowering::Operand> operands = {{&x_inside, x}, {&w_inside, w, strategy.unpack}};
-  SLUICE_ASSIGN(TranslatedEpilogue translated,
-                translate_epilogue(contraction, strategy.addressing));
-  spec.epilogue = std::move(translated.epilogue);
-  for (const Value* inside : translated.operands) {
-    SLUICE_ASSIGN(Value * value, stored(lowering.operand_value(contraction, *inside)));
-    operands.push_back({inside, value});
-  }
+  SLUICE_ASSIGN(const loop::LoweredEpilogue epilogue, lower_epilogue(contraction));
+  SLUICE_TRY(
+      add_conv_epilogue(lowering, contraction, epilogue, strategy.channels_last, spec, operands));
   const KernelId kernel = strategy.kernel(lowering, spec);
   Node& node = lowering.replace(contraction, operands, kernel);
   if (strategy.channels_last) lowering.store_channels_last(node.output());

@@ -1,5 +1,7 @@
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 
+#include <algorithm>
+
 #include "common/ir/append_axis.h"
 #include "common/ops/attributes.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
@@ -122,8 +124,32 @@ Value& Lowering::operand_value(const Contraction& contraction, const Value& insi
   return value != nullptr ? *value : graph_.add_constant(inside.segment(), inside.name());
 }
 
-Node& Lowering::replace(const Contraction& contraction, const std::vector<Operand>& operands,
+void Lowering::add_unread(const Contraction& contraction, std::vector<Operand>& operands) {
+  const Node& plain = *contraction.node;
+  const auto add = [&](Value* inside) {
+    const bool is_operand = std::any_of(operands.begin(), operands.end(),
+                                        [&](const Operand& own) { return own.inside == inside; });
+    if (!is_operand) operands.push_back({inside, &operand_value(contraction, *inside)});
+  };
+  if (contraction.body != nullptr) {
+    for (Value* input : contraction.body->inputs()) {
+      const bool is_used =
+          std::any_of(input->uses().begin(), input->uses().end(),
+                      [](const Use& use) { return is_read(*use.node, use.input); });
+      if (is_used) add(input);
+    }
+    return;
+  }
+  for (size_t i = 0; i < plain.input_count(); ++i) {
+    if (!is_read(plain, i)) continue;
+    const bool lies_inside = plain.input(i)->is_constant() && !plain.input(i)->is_input();
+    if (!lies_inside) add(plain.input(i));
+  }
+}
+
+Node& Lowering::replace(const Contraction& contraction, std::vector<Operand> operands,
                         KernelId kernel) {
+  add_unread(contraction, operands);
   Module& module = graph_.module();
   Node& old = *contraction.node;
   Graph& body = module.add_graph(old.name().empty() ? "fused" : old.name(), GraphRole::kFused);

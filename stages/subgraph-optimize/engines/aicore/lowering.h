@@ -11,6 +11,8 @@
 #include "common/ir/module.h"
 #include "common/pass/control_edges.h"
 #include "common/target/profile.h"
+#include "stages/subgraph-optimize/codegen/codegen.h"
+#include "stages/subgraph-optimize/engines/aicore/chain.h"
 #include "stages/subgraph-optimize/engines/aicore/contraction.h"
 #include "stages/subgraph-optimize/engines/engines.h"
 #include "stages/subgraph-optimize/engines/kernels.h"
@@ -21,18 +23,20 @@ using BuildChain = std::function<void(Chain&)>;
 
 class Lowering {
  public:
-  Lowering(Graph& graph, const DeviceProfile& profile, KernelRequests& kernels)
-      : graph_(graph), profile_(profile), kernels_(kernels), control_(graph) {}
+  Lowering(Graph& graph, const GeneratorOptions& options, KernelRequests& kernels)
+      : graph_(graph), options_(options), kernels_(kernels), control_(graph) {}
 
   Graph& graph() const { return graph_; }
-  const DeviceProfile& profile() const { return profile_; }
+  const DeviceProfile& profile() const { return options_.profile; }
+  MathPrecision math() const { return options_.math; }
 
   // Adds the kernel to the module.
   template <typename Spec>
   KernelId kernel(const Spec& spec,
                   Result<GeneratedKernel> (*generate)(const Spec&, const DeviceProfile&)) {
-    return kernels_.add(graph_.module(), canonical_text(spec),
-                        [spec, generate, &profile = profile_] { return generate(spec, profile); });
+    return kernels_.add(graph_.module(), canonical_text(spec), [spec, generate, &own = profile()] {
+      return generate(spec, own);
+    });
   }
 
   // Returns the value stored channels-last, or dense: itself, or the result of a TransData before
@@ -56,18 +60,19 @@ class Lowering {
     BuildChain unpack = {};  // from the operand's bytes back to `inside`; absent: the same
   };
   // Replaces the contraction by a Fused node that names the kernel. Its body unpacks, then computes
-  // what the contraction did.
-  Node& replace(const Contraction& contraction, const std::vector<Operand>& operands,
-                KernelId kernel);
+  // what the contraction did. What the body reads but the kernel does not follows the operands:
+  // numbers that are in the kernel's code.
+  Node& replace(const Contraction& contraction, std::vector<Operand> operands, KernelId kernel);
   // Returns the graph's value for an epilogue operand; a constant of the body becomes one of the
   // graph.
   Value& operand_value(const Contraction& contraction, const Value& inside);
 
  private:
   Result<Value*> converted(Value& value, Node* before, bool channels_last);
+  void add_unread(const Contraction& contraction, std::vector<Operand>& operands);
 
   Graph& graph_;
-  const DeviceProfile& profile_;
+  const GeneratorOptions& options_;
   KernelRequests& kernels_;
   ControlEdges control_;
   std::map<std::pair<int32_t, bool>, Value*> converted_;      // by value id and layout
@@ -83,6 +88,10 @@ Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction,
 
 // Returns the convolution that a node of such an op computes, without an epilogue.
 Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x, const Value& w);
+// Gives a convolution its epilogue, whose operands follow `operands`.
+Result<void> add_conv_epilogue(Lowering& lowering, const Contraction& contraction,
+                               const loop::LoweredEpilogue& lowered, bool channels_last,
+                               ConvSpec& spec, std::vector<Lowering::Operand>& operands);
 // Returns true when a convolution reads the value, which most likely prefers it channels-last.
 bool has_conv_reader(const Value& value);
 
