@@ -127,6 +127,7 @@ double bilinear(const T* plane, int64_t height, int64_t width, double y, double 
 
 struct Box {
   double y1, x1, y2, x2;
+  double area() const { return (y2 - y1) * (x2 - x1); }
 };
 
 Box make_box(const float* from, bool center) {
@@ -138,11 +139,81 @@ Box make_box(const float* from, bool center) {
 }
 
 double overlap(const Box& a, const Box& b) {
-  const double height = std::min(a.y2, b.y2) - std::max(a.y1, b.y1);
-  const double width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
-  if (height <= 0 || width <= 0) return 0;
-  const double both = height * width;
-  return both / ((a.y2 - a.y1) * (a.x2 - a.x1) + (b.y2 - b.y1) * (b.x2 - b.x1) - both);
+  if (a.x2 <= b.x1 || b.x2 <= a.x1 || a.y2 <= b.y1 || b.y2 <= a.y1) return 0;
+  const double both =
+      (std::min(a.y2, b.y2) - std::max(a.y1, b.y1)) * (std::min(a.x2, b.x2) - std::max(a.x1, b.x1));
+  return both / (a.area() + b.area() - both);
+}
+
+// A box that may be chosen; of equal scores the first box is better.
+struct Candidate {
+  float score;
+  int32_t box;
+  bool operator<(const Candidate& other) const {
+    return score != other.score ? score < other.score : box > other.box;
+  }
+};
+
+// Boxes that were chosen, as columns of single precision that are not smaller than the boxes, so
+// that many are compared at once.
+class KeptBoxes {
+ public:
+  void add(const Box& box) {
+    if (boxes_.size() % kBlock == 0) columns_.emplace_back();
+    Columns& last = columns_.back();
+    const size_t at = boxes_.size() % kBlock;
+    last.y1[at] = below(box.y1), last.x1[at] = below(box.x1);
+    last.y2[at] = -below(-box.y2), last.x2[at] = -below(-box.x2);
+    boxes_.push_back(box);
+  }
+  size_t size() const { return boxes_.size(); }
+  bool any_overlaps(const Box& box, double limit) const {
+    const float y1 = below(box.y1), x1 = below(box.x1);
+    const float y2 = -below(-box.y2), x2 = -below(-box.x2);
+    for (size_t block = 0; block < columns_.size(); ++block) {
+      const Columns& c = columns_[block];
+      int meets = 0;
+      for (size_t i = 0; i < kBlock; ++i)
+        meets |= (c.x2[i] > x1) & (c.x1[i] < x2) & (c.y2[i] > y1) & (c.y1[i] < y2);
+      if (meets == 0) continue;
+      const size_t end = std::min((block + 1) * kBlock, boxes_.size());
+      for (size_t i = block * kBlock; i < end; ++i) {
+        if (overlap(box, boxes_[i]) > limit) return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  static constexpr size_t kBlock = 16;
+  struct Columns {
+    std::array<float, kBlock> y1, x1, y2, x2;
+  };
+  static float below(double x) {
+    return std::nextafter(static_cast<float>(x), -std::numeric_limits<float>::infinity());
+  }
+  std::vector<Box> boxes_;
+  std::vector<Columns> columns_;  // of kBlock boxes each
+};
+
+// Chooses boxes from the best score on, at most `limit`, none of which overlaps a better one by
+// more than `overlap_limit`. `candidates` are used up.
+// `boxes` are four numbers each, as make_box takes them.
+std::vector<int64_t> choose_boxes(std::vector<Candidate>& candidates, const float* boxes,
+                                  bool center, int64_t limit, double overlap_limit) {
+  std::vector<int64_t> chosen;
+  KeptBoxes kept;
+  std::make_heap(candidates.begin(), candidates.end());
+  while (!candidates.empty() && static_cast<int64_t>(kept.size()) < limit) {
+    std::pop_heap(candidates.begin(), candidates.end());
+    const int32_t number = candidates.back().box;
+    candidates.pop_back();
+    const Box box = make_box(boxes + int64_t{number} * 4, center);
+    if (overlap_limit < 0 ? kept.size() > 0 : kept.any_overlaps(box, overlap_limit)) continue;
+    kept.add(box);
+    chosen.push_back(number);
+  }
+  return chosen;
 }
 
 // Returns the four products of a bilinear sample of RoiAlign; samples more than one pixel outside
@@ -425,27 +496,24 @@ Result<void> eval_non_max_suppression(EvalCall& call) {
   const int64_t limit = call.integer(2, 0);
   const double overlap_limit = call.number(3, 0);
   const bool center = call.node.get(attributes::NonMaxSuppression::center_point_box) != 0;
-  const int64_t count = boxes.dims[1];
+  const int64_t count = boxes.dims[1], classes = scores.dims[1];
+  if (count > std::numeric_limits<int32_t>::max())
+    return call.bad_shape("there are {} boxes, at most 2147483647 are supported", count);
+  const double lowest = call.has(4) ? call.number(4, 0) : -std::numeric_limits<double>::infinity();
   std::vector<int64_t> chosen;
-  for (int64_t line = 0; line < scores.dims[0] * scores.dims[1]; ++line) {
-    const int64_t batch = line / scores.dims[1];
+  std::vector<Candidate> candidates;
+  candidates.reserve(static_cast<size_t>(count));
+  for (int64_t line = 0; line < scores.dims[0] * classes; ++line) {
+    const int64_t batch = line / classes;
     const float* score = scores.as<float>() + line * count;
-    std::vector<int64_t> order(static_cast<size_t>(count));
-    std::iota(order.begin(), order.end(), 0);
-    if (call.has(4))
-      std::erase_if(
-          order, [&](int64_t i) { return !(static_cast<double>(score[i]) > call.number(4, 0)); });
-    std::ranges::stable_sort(order, [&](int64_t a, int64_t b) { return score[a] > score[b]; });
-    std::vector<Box> kept;
-    for (const int64_t i : order) {
-      if (static_cast<int64_t>(kept.size()) >= limit) break;
-      const Box box = make_box(boxes.as<float>() + (batch * count + i) * 4, center);
-      if (std::ranges::any_of(
-              kept, [&](const Box& other) { return overlap(box, other) > overlap_limit; }))
-        continue;
-      kept.push_back(box);
-      chosen.insert(chosen.end(), {batch, line % scores.dims[1], i});
+    candidates.clear();
+    for (int64_t i = 0; i < count; ++i) {
+      if (!call.has(4) || static_cast<double>(score[i]) > lowest)
+        candidates.push_back({score[i], static_cast<int32_t>(i)});
     }
+    for (const int64_t i : choose_boxes(candidates, boxes.as<float>() + batch * count * 4, center,
+                                        limit, overlap_limit))
+      chosen.insert(chosen.end(), {batch, line % classes, i});
   }
   SLUICE_ASSIGN(const Output y,
                 call.output(0, DType::kI64, {static_cast<int64_t>(chosen.size() / 3), 3}));

@@ -341,13 +341,27 @@ void load_order_keys(DType dtype, const std::byte* data, int64_t first, int64_t 
     for (int64_t i = 0; dtype == DType::kU64 && i < count; ++i) into[i] ^= kLowest;
     return;
   }
-  for (int64_t i = 0; i < count; ++i) {
-    double value = 0;
-    load_doubles(dtype, data, first + i, 1, &value);
-    const auto bits = std::bit_cast<int64_t>(value);
-    into[i] = value != value ? std::numeric_limits<int64_t>::max()
-              : bits < 0     ? kLowest - bits
-                             : bits;  // -0 has the key of 0
+  if (dtype == DType::kF32) {
+    const auto* values = reinterpret_cast<const float*>(data) + first;
+    for (int64_t i = 0; i < count; ++i) {
+      const auto bits = std::bit_cast<int32_t>(values[i]);
+      const int32_t key = bits < 0 ? std::numeric_limits<int32_t>::min() - bits : bits;
+      into[i] = values[i] != values[i] ? std::numeric_limits<int32_t>::max() : key;
+    }
+    return;
+  }
+  constexpr int64_t kChunk = 256;
+  std::array<double, kChunk> values;
+  for (int64_t begin = 0; begin < count; begin += kChunk) {
+    const int64_t n = std::min(kChunk, count - begin);
+    load_doubles(dtype, data, first + begin, n, values.data());
+    for (int64_t i = 0; i < n; ++i) {
+      const double value = values[static_cast<size_t>(i)];
+      const auto bits = std::bit_cast<int64_t>(value);
+      into[begin + i] = value != value ? std::numeric_limits<int64_t>::max()
+                        : bits < 0     ? kLowest - bits
+                                       : bits;  // -0 has the key of 0
+    }
   }
 }
 

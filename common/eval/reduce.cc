@@ -349,6 +349,66 @@ Result<void> eval_cum_prod(EvalCall& call) {
   return cumulate(call, 1, [](auto a, auto b) { return a * b; });
 }
 
+namespace {
+
+struct Ranked {
+  int64_t key;  // larger is better
+  int64_t index;
+  bool operator<(const Ranked& other) const {
+    return key != other.key ? key < other.key : index > other.index;
+  }
+};
+
+// Keeps the best k of what it is offered, with increasing indices: a heap whose top is the worst.
+class BestRanked {
+ public:
+  explicit BestRanked(int64_t k) : k_(static_cast<size_t>(k)) {}
+
+  void clear() { heap_.clear(); }
+  // Offers `count` elements, the first of which has this index; their keys lie `stride` apart.
+  // order: 0, or -1 where small keys are better.
+  void offer(const int64_t* keys, int64_t stride, int64_t first, int64_t count, int64_t order) {
+    int64_t i = 0;
+    for (; i < count && heap_.size() < k_; ++i) {
+      heap_.push_back({keys[i * stride] ^ order, first + i});
+      if (heap_.size() == k_) std::ranges::make_heap(heap_, better);
+    }
+    if (k_ == 0) return;
+    for (; i < count; ++i) {
+      const int64_t key = keys[i * stride] ^ order;
+      if (key <= heap_.front().key) continue;
+      std::ranges::pop_heap(heap_, better);
+      heap_.back() = {key, first + i};
+      std::ranges::push_heap(heap_, better);
+    }
+  }
+  bool is_full() const { return heap_.size() == k_ && k_ > 0; }
+  int64_t worst() const { return heap_.front().index; }
+  // The best first.
+  std::span<const Ranked> sorted() {
+    std::ranges::sort(heap_, better);
+    return heap_;
+  }
+
+ private:
+  static bool better(const Ranked& a, const Ranked& b) { return b < a; }
+  size_t k_;
+  std::vector<Ranked> heap_;
+};
+
+// Whether one of the numbers is better than `worst`, or NaN.
+bool any_better(std::span<const float> numbers, float worst, bool largest) {
+  int found = 0;
+  if (largest) {
+    for (const float number : numbers) found |= !(number <= worst);
+  } else {
+    for (const float number : numbers) found |= !(number >= worst);
+  }
+  return found != 0;
+}
+
+}  // namespace
+
 // Computes TopK, sorted; equal elements are in the order of their indices.
 Result<void> eval_top_k(EvalCall& call) {
   const Input& x = call.input(0);
@@ -357,29 +417,43 @@ Result<void> eval_top_k(EvalCall& call) {
   const int64_t k = call.integer(1, 0);
   if (k < 0 || k > split.count)
     return call.bad_value("k is {}, the axis has {} elements", k, split.count);
-  const bool largest = call.node.get(attributes::TopK::largest) != 0;
+  if (number_class(x.dtype) == DType::kUndefined && x.dtype != DType::kBool)
+    return call.unsupported(x.dtype);
+  const int64_t order = call.node.get(attributes::TopK::largest) != 0 ? 0 : -1;
   std::vector<int64_t> dims = to_vector(x.dims);
   dims[static_cast<size_t>(axis)] = k;
   SLUICE_ASSIGN(const Output values, call.output_like(0, 0, dims));
   SLUICE_ASSIGN(const Output indices, call.output(1, DType::kI64, dims));
-  SLUICE_ASSIGN(const auto keys, order_keys(call, x));
   const auto width = static_cast<size_t>(dtype_bits(x.dtype)) / 8;
-  std::vector<int64_t> order(static_cast<size_t>(split.count));
+  // Keys of a line whose elements are neighbours are made piece by piece, so that they stay in the
+  // cache; others all at once.
+  const int64_t piece = split.inner == 1 ? 128 : split.count;
+  std::vector<int64_t> keys(static_cast<size_t>(split.inner == 1 ? piece : x.count));
+  if (split.inner != 1) load_order_keys(x.dtype, x.data, 0, x.count, keys.data());
+  BestRanked best(k);
   for (int64_t line = 0; line < split.outer * split.inner; ++line) {
-    const int64_t outer = line / split.inner;
-    const int64_t inner = line % split.inner;
+    const int64_t outer = line / split.inner, inner = line % split.inner;
     const int64_t start = outer * split.count * split.inner + inner;
-    const int64_t* key = keys.data() + start;
-    std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, [&](int64_t a, int64_t b) {
-      return largest ? key[b * split.inner] < key[a * split.inner]
-                     : key[a * split.inner] < key[b * split.inner];
-    });
-    for (int64_t i = 0; i < k; ++i) {
-      const auto to = static_cast<size_t>((outer * k + i) * split.inner + inner);
-      const auto from = static_cast<size_t>(start + order[static_cast<size_t>(i)] * split.inner);
+    best.clear();
+    for (int64_t first = 0; first < split.count; first += piece) {
+      const int64_t count = std::min(piece, split.count - first);
+      if (split.inner == 1) {
+        if (x.dtype == DType::kF32 && best.is_full()) {
+          const float* line_data = x.as<float>() + start;
+          const std::span numbers(line_data + first, static_cast<size_t>(count));
+          if (!any_better(numbers, line_data[best.worst()], order == 0)) continue;
+        }
+        load_order_keys(x.dtype, x.data, start + first, count, keys.data());
+      }
+      best.offer(split.inner == 1 ? keys.data() : &keys[static_cast<size_t>(start)], split.inner,
+                 first, count, order);
+    }
+    int64_t rank = 0;
+    for (const Ranked& ranked : best.sorted()) {
+      const auto to = static_cast<size_t>((outer * k + rank++) * split.inner + inner);
+      const auto from = static_cast<size_t>(start + ranked.index * split.inner);
       std::memcpy(values.data + to * width, x.data + from * width, width);
-      indices.as<int64_t>()[to] = order[static_cast<size_t>(i)];
+      indices.as<int64_t>()[to] = ranked.index;
     }
   }
   return {};

@@ -217,4 +217,9 @@ std::string state_option(const Module& module) {
 
 bool has_states(const Graph& root) { return !state_option(root.module()).empty(); }
 
+bool may_append_to_state(const Node& node) {
+  return node.op() == Op::kConcat && node.output().is_output() && node.input(0) != nullptr &&
+         node.input(0)->is_input() && !node.input(0)->is_constant();
+}
+
 }  // namespace sluice

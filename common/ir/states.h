@@ -32,4 +32,8 @@ std::string state_option(const Module& module);
 // Returns true when the model of this root graph keeps states.
 bool has_states(const Graph& root);
 
+// Returns whether the node may append to a state in its memory, which costs less than any kernel,
+// in a model that keeps states: a Concat of an input whose result is an output.
+bool may_append_to_state(const Node& node);
+
 }  // namespace sluice

@@ -102,7 +102,10 @@ enum class Combine : uint8_t {
   kProduct,
   kMax,  // a NaN wins
   kMin,
-  kArgMax,  // the first of the largest; see is_last. NaN is as in eval: never larger
+  // The first of the largest; see is_last. NaN is as in eval: never larger. The initial value is a
+  // constant than which nothing is smaller (of kArgMin: larger), so that the first iteration's is
+  // taken; the position is the index of the sweep's only axis, or 0.
+  kArgMax,
   kArgMin,
   kCarry,  // the next value is `value`, whatever it was: iterations run one after the other
 };

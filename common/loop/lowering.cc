@@ -96,6 +96,13 @@ std::string unsupported_reason(const Node& node) {
   return nests > 1 ? "it has more than one node with loops of its own" : std::string();
 }
 
+std::string element_unsupported_reason(const Node& node) {
+  if (std::string reason = node_reason(node); !reason.empty()) return reason;
+  return find_lowering(node.op())->element != nullptr
+             ? std::string()
+             : fmt::format("{} has loops of its own", op_name(node.op()));
+}
+
 Lowering::Lowering(const Node& node) : node_(node), body_(body_of(node)) {}
 
 Result<LoweredNode> lower_node(const Node& node) {
@@ -329,17 +336,6 @@ InstructionId Lowering::integer(DType dtype, int64_t value) {
   return append(std::move(constant));
 }
 
-namespace {
-
-bool may_fault(ScalarOp op, DType dtype) {
-  if (op == ScalarOp::kCheckIndex) return true;
-  const bool divides =
-      op == ScalarOp::kDiv || op == ScalarOp::kFloorMod || op == ScalarOp::kRemainder;
-  return divides && !dtype_is_float(dtype);
-}
-
-}  // namespace
-
 // Where guards do not hold, loads give 0, so operands that fault on it are replaced.
 InstructionId Lowering::scalar(ScalarOp op, InstructionId a, InstructionId b, InstructionId c) {
   if (!guards_.empty() && may_fault(op, dtype_of(a))) {
@@ -462,6 +458,7 @@ Result<InstructionId> Lowering::element(const Value& value, const Index& index) 
 
 Result<InstructionId> Lowering::computed(const Value& value, const Index& index) {
   if (const auto bytes = constant_element(value); !bytes.empty()) return constant(value, bytes);
+  if (is_sum(value)) return begin_epilogue(index);
   if (!is_computed(value)) return load(memory_of(value), index, guards_, -1);
   const Node& producer = *value.producer();
   const LoweringRow* row = find_lowering(producer.op());
@@ -719,7 +716,8 @@ void Lowering::describe_buffer(const Value& value, Buffer& buffer) {
   const size_t rank = buffer.dims.size();
   buffer.storage = dense_map(rank);
   const Storage* storage = value.storage();
-  if (storage == nullptr) return;
+  if (storage == nullptr || epilogue_ != nullptr)
+    return;  // a contraction knows its operands' places
   if (storage->format == StorageFormat::kNhwc) {
     buffer.storage = channels_last_map(rank);
   } else {  // a state, in memory for its bound

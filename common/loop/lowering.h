@@ -23,6 +23,8 @@ namespace sluice::loop {
 using Index = std::vector<ExpressionId>;  // one expression per dim of a value
 
 class Lowering;
+struct EpilogueRules;  // epilogue.h
+struct LoweredEpilogue;
 
 // A row that is kept in scratch takes at most this.
 inline constexpr int64_t kMaxLocalBytes = 64 * 1024;
@@ -50,6 +52,9 @@ const LoweringRow* find_lowering(Op op);
 
 // Returns an empty text when the node, or Fused body, can be lowered; otherwise the reason.
 std::string unsupported_reason(const Node& node);
+
+// The same for what reads the elements of a node's results where it computes its own.
+std::string element_unsupported_reason(const Node& node);
 
 // Lowers a node. Buffers are its outputs, then its present inputs that are no constants of one
 // element, in order. Error: kNotLowerable with the reason.
@@ -164,7 +169,11 @@ class Lowering {
 
  private:
   friend Result<LoweredNode> lower_node(const Node& node);
+  friend Result<LoweredEpilogue> lower_epilogue(const Node& node, const EpilogueRules& rules);
   explicit Lowering(const Node& node);
+  Result<void> run_epilogue(const EpilogueRules& rules);
+  bool is_sum(const Value& value) const;
+  Result<InstructionId> begin_epilogue(const Index& index);
   Result<void> run();
   void add_operand(const Value& outside, const Value& inside, bool is_written);
   void name_sizes();
@@ -196,6 +205,7 @@ class Lowering {
 
   const Node& node_;
   const Graph* body_ = nullptr;  // of a Fused node
+  const EpilogueRules* epilogue_ = nullptr;
   LoopGraph graph_;
   std::vector<const Value*> operands_;
   std::vector<bool> is_stored_;                    // by output

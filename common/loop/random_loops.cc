@@ -13,7 +13,7 @@ namespace sluice::loop {
 namespace {
 
 constexpr int64_t kMaxOuterPoints = 400;
-constexpr int64_t kMaxInnerPoints = 80;
+constexpr int64_t kMaxInnerPoints = 260;
 constexpr int64_t kMaxInputElements = 3000;
 
 // The dtypes of memory.
@@ -60,7 +60,7 @@ struct Place {
 
 class LoopMaker {
  public:
-  explicit LoopMaker(uint32_t seed) : dice_(seed) {}
+  LoopMaker(uint32_t seed, bool is_special) : dice_(seed), is_special_(is_special) {}
   RandomLoops make();
 
  private:
@@ -118,6 +118,7 @@ class LoopMaker {
   void fill_element(DType dtype, const Content& content, std::byte* element);
 
   Dice dice_;
+  bool is_special_;               // some floats in memory are not numbers, or infinite
   std::vector<DType> favorites_;  // of most buffers, so that values meet
   LoopGraph graph_;
   std::vector<int64_t> values_;    // by SymbolId; axes and values are 0
@@ -155,7 +156,8 @@ void LoopMaker::add_sizes() {
 }
 
 Extent LoopMaker::random_extent() {
-  static const std::vector<int64_t> kFixed = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64};
+  static const std::vector<int64_t> kFixed = {1,  2,  3,  4,  5,  7,  8,  9,   15,
+                                              16, 17, 31, 33, 63, 64, 65, 127, 129};
   if (sizes_.empty() || dice_.chance(45)) return fixed_extent(dice_.one_of(kFixed));
   const ExpressionId size = dice_.one_of(sizes_).id;
   ExpressionId id = size;
@@ -542,11 +544,14 @@ void LoopMaker::load_locally() {
 
 // ---- accumulators
 
+bool is_arg(Combine combine) { return combine == Combine::kArgMax || combine == Combine::kArgMin; }
+
 void LoopMaker::begin_accumulators() {
   Nest& nest = graph_.nests.back();
   for (int64_t count = dice_.pick(0, 2); count > 0; --count) {
     Plan plan;
     plan.combine = static_cast<Combine>(dice_.pick(0, 6));
+    if (is_arg(plan.combine) && inner_.size() > 1) plan.combine = Combine::kMax;
     plan.dtype = register_dtype(dice_.chance(70) ? dice_.one_of(favorites_) : DType::kF32);
     if (plan.dtype == DType::kBool) plan.dtype = DType::kI64;
     plan.id = static_cast<AccumulatorId>(nest.accumulators.size());
@@ -555,7 +560,9 @@ void LoopMaker::begin_accumulators() {
     own.combine = plan.combine;
     own.dtype = plan.dtype;
     own.sweep = static_cast<int32_t>(nest.sweeps.size()) - 1;
-    own.initial = maker().random_constant(plan.dtype).id;
+    own.initial = is_arg(plan.combine)
+                      ? maker().extreme_constant(plan.dtype, plan.combine == Combine::kArgMin).id
+                      : maker().random_constant(plan.dtype).id;
     nest.accumulators.push_back(own);
     nest.sweeps.back().accumulators.push_back(plan.id);
     finals_.emplace_back();
@@ -591,13 +598,14 @@ void LoopMaker::end_accumulator(const Plan& plan) {
   ValueMaker make = maker();
   double points = 1;
   for (const Loop& loop : inner_) points *= static_cast<double>(loop.extent.value);
-  const bool is_arg = plan.combine == Combine::kArgMax || plan.combine == Combine::kArgMin;
   const bool is_carry = plan.combine == Combine::kCarry;
   const bool is_float = is_real(plan.dtype);
-  Known value = is_arg || is_carry ? make.choose_exact(plan.dtype) : make.choose(plan.dtype);
+  Known value =
+      is_arg(plan.combine) || is_carry ? make.choose_exact(plan.dtype) : make.choose(plan.dtype);
   Known final = value;
   final.bound = std::max(value.bound, 9.0);  // of the initial value
   final.fraction = std::max(value.fraction, kInputFraction);
+  if (is_arg(plan.combine) && points == 0) final.bound = HUGE_VAL;
   if (is_float && is_carry) {
     value = make.clipped(value, 8);
     const InstructionId before =
@@ -613,7 +621,7 @@ void LoopMaker::end_accumulator(const Plan& plan) {
   } else if (is_float && plan.combine == Combine::kProduct) {
     value = make.clipped(value, 1);
     final.error = 9 * points * (value.error + 2 * epsilon_of(plan.dtype));
-  } else if (!is_float && !is_arg && plan.combine != Combine::kMax &&
+  } else if (!is_float && !is_arg(plan.combine) && plan.combine != Combine::kMax &&
              plan.combine != Combine::kMin) {
     final.bound = HUGE_VAL;
   }
@@ -621,8 +629,12 @@ void LoopMaker::end_accumulator(const Plan& plan) {
   final.dtype = plan.dtype;
   Accumulator& own = graph_.nests.back().accumulators[static_cast<size_t>(plan.id)];
   own.value = value.id;
-  if (is_arg) {
-    own.position = maker().choose(DType::kI64).id;
+  if (is_arg(plan.combine)) {
+    Instruction position;
+    position.kind = InstructionKind::kIndex;
+    position.dtype = DType::kI64;
+    position.index = inner_[0].index;
+    own.position = maker().append(std::move(position));
     own.is_last = dice_.chance(40);
   }
   finals_[static_cast<size_t>(plan.id)] = final;
@@ -639,7 +651,7 @@ void LoopMaker::read_finals() {
       if (is_real(value.dtype)) value = maker().clipped(value, 0x1p14);
       if (value.error <= 1e-3 * std::max(value.bound, 1.0)) pool_.push_back(value);
     }
-    if ((combine == Combine::kArgMax || combine == Combine::kArgMin) && dice_.chance(70))
+    if (is_arg(combine) && dice_.chance(70))
       pool_.push_back({read_accumulator(maker(), InstructionKind::kPosition, id, DType::kI64),
                        DType::kI64, HUGE_VAL, 0, 0});
   }
@@ -678,7 +690,10 @@ void LoopMaker::put_in_order() {
 void LoopMaker::fill_element(DType dtype, const Content& content, std::byte* element) {
   const DType own = register_dtype(dtype);
   if (is_real(own)) {
-    const double value = static_cast<double>(dice_.pick(-32, 32)) / 8;
+    static const std::vector<double> kSpecial = {NAN, HUGE_VAL, -HUGE_VAL, -0.0, -0.0};
+    const double value = is_special_ && dice_.chance(10)
+                             ? dice_.one_of(kSpecial)
+                             : static_cast<double>(dice_.pick(-32, 32)) / 8;
     bool fault = false;
     uint64_t bits = std::bit_cast<uint64_t>(value);
     if (own == DType::kF32)
@@ -728,6 +743,7 @@ RandomLoops LoopMaker::make() {
 
 }  // namespace
 
-RandomLoops random_loops(uint32_t seed) { return LoopMaker(seed).make(); }
+RandomLoops random_loops(uint32_t seed) { return LoopMaker(seed, false).make(); }
+RandomLoops random_special_loops(uint32_t seed) { return LoopMaker(seed, true).make(); }
 
 }  // namespace sluice::loop

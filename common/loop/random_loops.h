@@ -25,4 +25,7 @@ struct RandomLoops {
 // casts to integers, positions of maxima) is of numbers without errors.
 RandomLoops random_loops(uint32_t seed);
 
+// Returns such loops whose floats in memory are sometimes NaN, infinite or -0.
+RandomLoops random_special_loops(uint32_t seed);
+
 }  // namespace sluice::loop

@@ -35,7 +35,7 @@ Result<void> try_loops(const RandomLoops& loops) {
 }
 
 TEST(RandomLoopsTest, VerifyPrintParseAndRun) {
-  for (uint32_t seed = 0; seed < 500; ++seed) {
+  for (uint32_t seed = 0; seed < 150; ++seed) {
     const RandomLoops loops = random_loops(seed);
     const auto result = try_loops(loops);
     ASSERT_TRUE(result.ok()) << "seed " << seed << ": " << Result<void>(result).error().message
@@ -86,7 +86,7 @@ TEST(RandomLoopsTest, AreOfAllKinds) {
 
 // What is said about values holds: results are finite.
 TEST(RandomLoopsTest, ResultsAreFinite) {
-  for (uint32_t seed = 0; seed < 300; ++seed) {
+  for (uint32_t seed = 0; seed < 100; ++seed) {
     const RandomLoops loops = random_loops(seed);
     const auto memories = results(loops.graph, loops);
     ASSERT_TRUE(memories.ok()) << seed;

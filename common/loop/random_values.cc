@@ -122,6 +122,16 @@ Known ValueMaker::random_constant(DType dtype) {
   return constant(dtype, static_cast<double>(dice_.pick(low, 9)));
 }
 
+Known ValueMaker::extreme_constant(DType dtype, bool is_largest) {
+  if (is_real(dtype)) return constant(dtype, is_largest ? HUGE_VAL : -HUGE_VAL);
+  Known made = constant(dtype, 0);
+  const int width = width_of(dtype);
+  const uint64_t all = ~uint64_t{0} >> (64 - width);
+  const uint64_t sign = dtype_is_signed(dtype) ? uint64_t{1} << (width - 1) : 0;
+  nest_.instructions[static_cast<size_t>(made.id)].bits = is_largest ? all ^ sign : sign;
+  return made;
+}
+
 Known ValueMaker::clipped(const Known& value, double limit) {
   if (value.bound <= limit) return value;
   const Known low = constant(value.dtype, -limit), high = constant(value.dtype, limit);

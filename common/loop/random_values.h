@@ -58,6 +58,7 @@ class ValueMaker {
   // A constant; floats are multiples of 1/8.
   Known constant(DType dtype, double value);
   Known random_constant(DType dtype);
+  Known extreme_constant(DType dtype, bool is_largest);  // an infinity, or the end of the range
   // One of the values of this dtype that `accepts`, or a constant.
   template <typename Accepts>
   Known choose(DType dtype, const Accepts& accepts);

@@ -53,6 +53,13 @@ bool takes_dtype(ScalarOp op, DType dtype) {
   return takes.integers && dtype_is_integer(dtype) && dtype_bits(dtype) >= 8;
 }
 
+bool may_fault(ScalarOp op, DType dtype) {
+  if (op == ScalarOp::kCheckIndex) return true;
+  const bool divides =
+      op == ScalarOp::kDiv || op == ScalarOp::kFloorMod || op == ScalarOp::kRemainder;
+  return divides && !dtype_is_float(dtype);
+}
+
 const ScalarRow& scalar_row(ScalarOp op) { return kRows[static_cast<size_t>(op)]; }
 
 std::optional<ScalarOp> scalar_from_text(std::string_view text) {

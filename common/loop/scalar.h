@@ -31,5 +31,7 @@ std::optional<ScalarOp> scalar_from_text(std::string_view text);
 // Returns true when an instruction can have operands of this dtype: for select the second and the
 // third; for cast any, as for its result.
 bool takes_dtype(ScalarOp op, DType dtype);
+// Returns true when an instruction may set the fault of the launch. dtype: of its operands.
+bool may_fault(ScalarOp op, DType dtype);
 
 }  // namespace sluice::loop

@@ -48,18 +48,21 @@ nest for i0 < n0, i1 < floordiv(n3, 2) {
     %11: bool = test 0 <= i0 < 5
     %12: f32 = select %11, %10, %4
     %13: i64 = expression i2 + 768*i3
-    %14: f32 = value $2
+    %14: f32 = value $1
     %15: f32 = add %14, %10
     %16: f64 = cast %15
     $0: f32 = sum of %10 from %3
-    $1: f32 = argmax of %12 at %13 from %6 last
-    $2: f32 = carry of %15 from %6
+    $1: f32 = carry of %15 from %6
     store t3[i2] = %16 if 0 <= i3 < 1
   }
   sweep for i4 < 768 {
-    %17: i64 = position $1
+    %17: i64 = expression i4
     %18: f32 = value $0
+    $2: f32 = argmax of %18 at %17 from %6 last
     store y0[i0, i4] = %18
+  }
+  sweep {
+    %19: i64 = position $2
   }
 }
 nest {

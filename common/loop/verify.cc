@@ -49,6 +49,7 @@ class LoopVerifier {
   Result<void> check_read(const Instruction& own) const;
   Result<void> check_accumulator(const Accumulator& own) const;
   Result<void> check_initial(const Accumulator& own) const;
+  Result<void> check_arg(const Accumulator& own) const;
   Result<void> check_store(const Store& store) const;
   Result<void> check_access(const Access& access) const;
   Result<void> check_guards(const std::vector<Guard>& guards) const;
@@ -361,13 +362,46 @@ Result<void> LoopVerifier::check_initial(const Accumulator& own) const {
   return {};
 }
 
+// The bits of the value than which nothing is smaller (of kArgMin: larger).
+uint64_t worst_bits(Combine combine, DType dtype) {
+  const bool is_max = combine == Combine::kArgMax;
+  if (dtype == DType::kF32) return is_max ? 0xff800000 : 0x7f800000;
+  if (dtype == DType::kF64) return (is_max ? uint64_t{0xfff} : uint64_t{0x7ff}) << 52;
+  const int width = dtype_bits(dtype);
+  const uint64_t all = ~uint64_t{0} >> (64 - width), sign = uint64_t{1} << (width - 1);
+  if (!dtype_is_signed(dtype)) return is_max ? 0 : all;
+  return is_max ? sign : all ^ sign;
+}
+
+// See Combine::kArgMax.
+Result<void> LoopVerifier::check_arg(const Accumulator& own) const {
+  SLUICE_TRY(check_operand(own.position, DType::kI64));
+  const Instruction& initial = nest().instructions[at(own.initial)];
+  if (initial.kind != InstructionKind::kConstant ||
+      initial.bits != worst_bits(own.combine, own.dtype))
+    return broken("{} does not begin with the {} value", combine_name(own.combine),
+                  own.combine == Combine::kArgMax ? "smallest" : "largest");
+  const Instruction& position = nest().instructions[at(own.position)];
+  if (position.kind == InstructionKind::kConstant && position.bits == 0) return {};
+  if (position.kind == InstructionKind::kIndex) {
+    const std::vector<AxisId>& axes = sweep().axes;
+    const Expression& index = graph_.expressions[position.index];
+    if (graph_.expressions.as_constant(position.index) == 0 ||
+        (axes.size() == 1 && index.op == ExpressionOp::kSymbol &&
+         index.value == nest().axes[at(axes[0])].symbol))
+      return {};
+  }
+  return broken("the position of {} is not the index of the sweep's only axis",
+                combine_name(own.combine));
+}
+
 Result<void> LoopVerifier::check_accumulator(const Accumulator& own) const {
   if (own.sweep != sweep_) return broken("it says that it is of sweep {}", own.sweep);
   SLUICE_TRY(check_operand(own.value, own.dtype));
   SLUICE_TRY(check_initial(own));
   if (own.dtype == DType::kBool && own.combine != Combine::kCarry)
     return broken("{} of bools", combine_name(own.combine));
-  if (is_arg(own.combine)) return check_operand(own.position, DType::kI64);
+  if (is_arg(own.combine)) return check_arg(own);
   if (own.position != -1 || own.is_last)
     return broken("{} has no position", combine_name(own.combine));
   return {};

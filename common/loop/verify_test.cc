@@ -16,7 +16,7 @@ buffer t3: f32[8] local
 nest for i0 < n0 {
   sweep {
     %0: i64 as v0 in [0, 7] = load x2[i0]
-    %1: f32 = constant 0
+    %1: f32 = constant inf
   }
   sweep for i1 < 8 {
     %2: f32 = load x1[i0, i1]
@@ -140,7 +140,7 @@ TEST(LoopVerifyTest, Axes) {
 TEST(LoopVerifyTest, Scopes) {
   EXPECT_EQ(error_of("load t3[i2]", "load t3[i1]"),
             "nest 0: sweep 2: %8: i1 has symbols that are not known here");
-  EXPECT_EQ(error_of("expression i1", "expression i1 + v0"), "verifies");
+  EXPECT_EQ(error_of("load x1[i0, i1]", "load x1[i0, v0]"), "verifies");
   EXPECT_EQ(error_of("%3: f32 = load x1[i0, i1 + 1] if 0 <= i1 + 1 < 8 else %1",
                      "%3: f32 = load x1[i0, i1 + 1] if 0 <= i1 + 1 < 8 else %4"),
             "nest 0: sweep 1: %3: %4 is not known here");
@@ -192,7 +192,7 @@ TEST(LoopVerifyTest, Instructions) {
 TEST(LoopVerifyTest, Accumulators) {
   EXPECT_EQ(error_of("value $0", "value $2"), "nest 0: sweep 2: %10: there is no $2");
   EXPECT_EQ(error_of("position $1", "position $0"), "nest 0: sweep 2: %9: $0 has no position");
-  EXPECT_EQ(error_of("%1: f32 = constant 0", "%1: f32 = value $0"),
+  EXPECT_EQ(error_of("%1: f32 = constant inf", "%1: f32 = value $0"),
             "nest 0: sweep 0: %1: $0 is of a later sweep");
   EXPECT_EQ(error_of("%10: f32 = value", "%10: f64 = value"),
             "nest 0: sweep 2: %10: it is f64, not f32");
@@ -206,6 +206,13 @@ TEST(LoopVerifyTest, Accumulators) {
             "nest 0: sweep 1: $0: max has no position");
   EXPECT_EQ(error_of("at %7 from", "at %2 from"), "nest 0: sweep 1: $1: %2 is f32, not i64");
   EXPECT_EQ(error_of("argmin of %6 at %7", "argmin of %6"), "nest 0: sweep 1: $1: there is no %-1");
+  EXPECT_EQ(error_of("argmin of", "argmax of"),
+            "nest 0: sweep 1: $1: argmax does not begin with the smallest value");
+  EXPECT_EQ(error_of("constant inf", "constant 0"),
+            "nest 0: sweep 1: $1: argmin does not begin with the largest value");
+  EXPECT_EQ(
+      error_of("expression i1\n", "expression i1 + i0\n"),
+      "nest 0: sweep 1: $1: the position of argmin is not the index of the sweep's only axis");
 }
 
 TEST(LoopVerifyTest, Stores) {

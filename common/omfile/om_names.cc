@@ -5,7 +5,11 @@
 namespace sluice {
 
 std::string node_text(const pb::ModelDef& model, uint32_t node) {
-  const std::string text = "node '" + NodeNames(model)[node] + "'";
+  return node_text(model, NodeNames(model), node);
+}
+
+std::string node_text(const pb::ModelDef& model, const NodeNames& names, uint32_t node) {
+  const std::string text = "node '" + names[node] + "'";
   if (node >= static_cast<uint32_t>(model.node_op_size())) return text;
   return text + " (" + model.ops(static_cast<int>(model.node_op(static_cast<int>(node)))) + ")";
 }

@@ -2,6 +2,7 @@
 // them. Numbers without a name have an empty one; sluice-verify checks that all have one.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -26,11 +27,20 @@ class NodeNames {
     const auto& names = def_.origins(static_cast<int>(node)).onnx_nodes();
     return {names.begin(), names.end()};
   }
-  // Returns whether each node has a name, and each or none has origins.
+  // Calls visit(name, node) for every value that exists only while the kernel of a node computes.
+  template <typename Visit>
+  void for_each_fused(Visit&& visit) const {
+    for (int i = 0; i < std::min(def_.fused_value_size(), def_.fused_into_size()); ++i)
+      visit(def_.fused_value(i), def_.fused_into(i));
+  }
+  // Returns whether each node has a name, each or none has origins, and each fused value a node.
   bool complete(uint32_t nodes) const {
     const auto origins = static_cast<uint32_t>(def_.origins_size());
     return valid_ && static_cast<uint32_t>(def_.name_size()) == nodes &&
-           (origins == nodes || origins == 0);
+           (origins == nodes || origins == 0) &&
+           def_.fused_value_size() == def_.fused_into_size() &&
+           std::all_of(def_.fused_into().begin(), def_.fused_into().end(),
+                       [&](uint32_t node) { return node < nodes; });
   }
 
  private:
@@ -41,6 +51,7 @@ class NodeNames {
 
 // Returns "node 'conv1' (Conv)", for messages; without the op where the model does not say it.
 std::string node_text(const pb::ModelDef& model, uint32_t node);
+std::string node_text(const pb::ModelDef& model, const NodeNames& names, uint32_t node);
 
 // Returns the node that makes a value of a part, as node_text writes it; empty for a value that no
 // task makes.

@@ -1,27 +1,19 @@
 #include "common/target/aicore.h"
 
 #include <algorithm>
-#include <span>
 
 #include "common/base/limits.h"
 #include "common/ir/fixed.h"
 #include "common/ir/limits.h"
 #include "common/ir/module.h"
+#include "common/loop/lowering.h"
 #include "common/ops/attributes.h"
+#include "common/ops/op_table.h"
 #include "common/target/multiply_adds.h"
 #include "common/target/quantized.h"
 
 namespace sluice {
 namespace {
-
-constexpr Op kUnary[] = {Op::kRelu,        Op::kSigmoid,    Op::kTanh, Op::kErf,  Op::kExp,
-                         Op::kSqrt,        Op::kReciprocal, Op::kNeg,  Op::kAbs,  Op::kLeakyRelu,
-                         Op::kHardSigmoid, Op::kHardSwish,  Op::kElu,  Op::kGelu, Op::kSwish};
-constexpr Op kBinary[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kMax, Op::kMin};
-
-bool contains(std::span<const Op> ops, Op op) {
-  return std::find(ops.begin(), ops.end(), op) != ops.end();
-}
 
 std::string type_unsupported_reason(const Node& node) {
   for (size_t i = 0; i < node.input_count() + node.output_count(); ++i) {
@@ -81,31 +73,13 @@ std::string conv_unsupported_reason(const Node& node) {
   return {};
 }
 
-constexpr size_t kNoAxis = SIZE_MAX;
-
-// The axes of the result that are the rows and columns of the matrix product. MatMul of a vector
-// has only one of them.
-struct MatrixAxes {
-  size_t row = kNoAxis, column = kNoAxis;
-};
-
-MatrixAxes matrix_axes(const Node& anchor, size_t rank) {
-  if (anchor.op() == Op::kConv || anchor.op() == Op::kConvInteger) return {kNoAxis, 1};
-  const bool has_rows = anchor.op() == Op::kGemm || anchor.input(0)->type().rank() > 1;
-  const bool has_columns = anchor.op() == Op::kGemm || anchor.input(1)->type().rank() > 1;
-  MatrixAxes axes;
-  if (has_columns) axes.column = --rank;
-  if (has_rows) axes.row = --rank;
-  return axes;
-}
-
 // A bias of Gemm must broadcast as an epilogue operand.
 std::string gemm_unsupported_reason(const Node& node) {
   const Dim& a = node.input(0)->type().dims[node.get(attributes::Gemm::transA) != 0 ? 0 : 1];
   const Dim& b = node.input(1)->type().dims[node.get(attributes::Gemm::transB) != 0 ? 1 : 0];
   if (a != b) return "operands that may or may not fit each other";
   const Value* bias = node.input(2);
-  if (bias == nullptr || epilogue_shape(bias->type(), node)) return {};
+  if (bias == nullptr || is_epilogue_operand(bias->type(), node, false)) return {};
   return "a bias that broadcasts in an unusual way";
 }
 
@@ -152,6 +126,8 @@ std::string fused_unsupported_reason(const Node& fused) {
   if (anchor == nullptr) return "a Fused body without one contraction as its anchor";
   if (std::string reason = anchor_unsupported_reason(*anchor); !reason.empty()) return reason;
   if (body->outputs().size() != 1) return "a Fused body with several results";
+  if (const DType dtype = body->outputs()[0]->type().dtype; dtype != DType::kF32)
+    return fmt::format("a result of dtype {}", dtype_name(dtype));
   std::vector<const Node*> transposes;
   for (size_t i = 0; i < anchor->input_count(); ++i) {
     if (anchor->input(i) == nullptr || anchor->input(i)->producer() == nullptr) continue;
@@ -162,24 +138,10 @@ std::string fused_unsupported_reason(const Node& fused) {
       return "a transposed operand with a dim too long to be packed";
     transposes.push_back(transpose);
   }
-  const Type& result = anchor->output().type();
-  for (const Node& node : body->nodes()) {
-    if (&node == anchor ||
-        std::find(transposes.begin(), transposes.end(), &node) != transposes.end())
-      continue;
-    if (!is_epilogue_op(node)) return fmt::format("{} in its epilogue", op_name(node.op()));
-    if (node.output().type() != result)
-      return fmt::format("{} changes the shape in its epilogue", op_name(node.op()));
-    for (size_t i = 0; i < node.input_count(); ++i) {
-      const Value* input = node.input(i);
-      if (input != nullptr && input->producer() == nullptr &&
-          !epilogue_shape(input->type(), *anchor)) {
-        return fmt::format("an operand of {} that broadcasts in an unusual way",
-                           op_name(node.op()));
-      }
-    }
-  }
-  return {};
+  return epilogue_unsupported_reason(*anchor, false, [&](const Node& node) {
+    return &node == anchor ||
+           std::find(transposes.begin(), transposes.end(), &node) != transposes.end();
+  });
 }
 
 // Returns the reason found so far, else that of the node's sizes.
@@ -187,13 +149,32 @@ std::string first_reason(std::string reason, const Node& node) {
   return reason.empty() ? size_unsupported_reason(node) : reason;
 }
 
-// Checks that Clip's bounds are constants of the body.
-bool has_constant_inputs(const Node& node, size_t first) {
-  for (size_t i = first; i < node.input_count(); ++i) {
-    if (node.input(i) != nullptr && (!node.input(i)->is_constant() || node.input(i)->is_input()))
-      return false;
+bool is_convolution(const Node& anchor) {
+  return anchor.op() == Op::kConv || anchor.op() == Op::kConvInteger ||
+         anchor.op() == Op::kQLinearConv;
+}
+
+// Returns true when an operand is broadcast along all axes [first, last), or along none of them;
+// axes of size 1 of the result do not count.
+bool is_uniform(const std::vector<Dim>& operand, const std::vector<Dim>& result, size_t first,
+                size_t last) {
+  bool is_broadcast = false, is_whole = false;
+  for (size_t axis = first; axis < last; ++axis) {
+    if (result[axis] == Dim::fixed(1)) continue;
+    (operand[axis] == Dim::fixed(1) ? is_broadcast : is_whole) = true;
   }
-  return true;
+  return !(is_broadcast && is_whole);
+}
+
+bool is_image_operand(const std::vector<Dim>& operand, const std::vector<Dim>& result,
+                      bool has_layout, bool is_quantized) {
+  if (result.size() != 4 || !is_uniform(operand, result, 2, 4)) return false;
+  const bool has_channels = operand[1] != Dim::fixed(1);
+  const bool has_pixels = operand[2] != Dim::fixed(1) || operand[3] != Dim::fixed(1);
+  if (!has_layout && has_channels && has_pixels) return false;
+  if (!is_quantized) return true;
+  const std::vector<Dim> rows = {operand[0], operand[2], operand[3]};
+  return is_uniform(rows, {result[0], result[2], result[3]}, 0, 3);
 }
 
 }  // namespace
@@ -241,36 +222,57 @@ std::vector<int64_t> transpose_order(const Node& transpose) {
   return order;
 }
 
-std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Node& anchor) {
+bool is_epilogue_operand(const Type& operand, const Node& anchor, bool is_quantized) {
   const std::vector<Dim>&from = operand.dims, &to = anchor.output().type().dims;
   if (operand.has_unknown() || operand.dtype != DType::kF32 || from.size() > to.size())
-    return std::nullopt;
+    return false;
   std::vector<Dim> aligned(to.size() - from.size(), Dim::fixed(1));
   aligned.insert(aligned.end(), from.begin(), from.end());
-  // A convolution's operand has the storage of its result, so it needs the rank of the result.
-  const bool is_whole = aligned == to;
-  const bool is_conv = anchor.op() == Op::kConv || anchor.op() == Op::kConvInteger;
-  if (is_whole && (!is_conv || from.size() == to.size())) return EpilogueShape::kFull;
-  const MatrixAxes axes = matrix_axes(anchor, to.size());
-  bool is_scalar = true, is_column = axes.column != kNoAxis, is_row = axes.row != kNoAxis;
-  for (size_t axis = 0; axis < aligned.size(); ++axis) {
-    const bool is_one = aligned[axis] == Dim::fixed(1);
-    if (!is_one && aligned[axis] != to[axis]) return std::nullopt;
-    is_scalar = is_scalar && is_one;
-    is_column = is_column && (axis == axes.column || is_one);
-    is_row = is_row && (axis == axes.row || is_one);
+  for (size_t axis = 0; axis < to.size(); ++axis) {
+    if (aligned[axis] != Dim::fixed(1) && aligned[axis] != to[axis]) return false;
   }
-  if (is_scalar) return EpilogueShape::kScalar;
-  if (is_column) return EpilogueShape::kColumn;
-  if (is_row) return EpilogueShape::kRow;
-  return std::nullopt;
+  if (is_convolution(anchor))
+    return is_image_operand(aligned, to, from.size() == to.size(), is_quantized);
+  return !is_quantized || to.empty() || is_uniform(aligned, to, 0, to.size() - 1);
+}
+
+bool is_epilogue_constant(const Value& value) {
+  if (!value.is_constant() || value.is_input() || value.type().element_count() != 1) return false;
+  return value.graph().module().segment(value.segment()).kind == SegmentKind::kSmall;
 }
 
 bool is_epilogue_op(const Node& node) {
-  if (node.output_count() != 1 || node.output().type().dtype != DType::kF32) return false;
-  if (!has_computed_size(node.output().type())) return false;
-  if (node.op() == Op::kClip) return has_constant_inputs(node, 1);
-  return contains(kUnary, node.op()) || contains(kBinary, node.op());
+  const OpRow* row = find_op(node.op());
+  if (row == nullptr || (row->flags & kElementwise) == 0 || node.output_count() != 1) return false;
+  const auto is_computed = [](const Value& value) {
+    const DType dtype = value.type().dtype;
+    return (dtype == DType::kF32 || dtype == DType::kBool) && has_computed_size(value.type());
+  };
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    const Value* input = node.input(i);
+    if (input != nullptr && !is_computed(*input) && !is_epilogue_constant(*input)) return false;
+  }
+  return is_computed(node.output()) && loop::element_unsupported_reason(node).empty();
+}
+
+std::string epilogue_unsupported_reason(const Node& anchor, bool is_quantized,
+                                        const std::function<bool(const Node&)>& is_own) {
+  const Type& result = anchor.output().type();
+  for (const Node& node : anchor.graph().nodes()) {
+    if (is_own(node)) continue;
+    if (!is_epilogue_op(node)) return fmt::format("{} in its epilogue", op_name(node.op()));
+    if (node.output().type().dims != result.dims)
+      return fmt::format("{} changes the shape in its epilogue", op_name(node.op()));
+    for (size_t i = 0; i < node.input_count(); ++i) {
+      const Value* input = node.input(i);
+      const bool is_operand =
+          input != nullptr && input->producer() == nullptr && !is_epilogue_constant(*input);
+      if (is_operand && !is_epilogue_operand(input->type(), anchor, is_quantized))
+        return fmt::format("an operand of {} that broadcasts in an unusual way",
+                           op_name(node.op()));
+    }
+  }
+  return {};
 }
 
 std::string aicore_unsupported_reason(const Node& node) {

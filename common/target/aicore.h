@@ -1,9 +1,9 @@
-// The nodes that the aicore engine supports: contractions with fixed f32 shapes, alone or as the
-// anchor of a Fused body whose other nodes can be its epilogue, or transpose operands of a matrix
+// The nodes that the aicore engine supports: contractions of f32, alone or as the anchor of a Fused
+// body whose other nodes can be its epilogue, or transpose operands of a matrix
 // product; and contractions over integers of 8 bits (quantized.h).
 #pragma once
 
-#include <optional>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,19 +34,23 @@ std::vector<int64_t> transpose_order(const Node& transpose);
 std::string op_text(const Node& node);
 const std::string& name_text(const Node& node);
 
-// The broadcast class of an epilogue operand relative to the anchor's result.
-enum class EpilogueShape : uint8_t {
-  kScalar,  // one element
-  kColumn,  // one per channel (Conv) or per column of the matrix (MatMul, Gemm)
-  kRow,     // one per row of the matrix (MatMul, Gemm)
-  kFull,    // the result's own shape (Conv: its rank too)
-};
-// Returns the operand's class under broadcasting to the anchor's result, or nothing when it is none
-// of these.
-std::optional<EpilogueShape> epilogue_shape(const Type& operand, const Node& anchor);
+// Returns true when the epilogue of a contraction can read a value of this type: f32, broadcast
+// along any axes of the anchor's result that its kernels walk one by one. Along the axes of an
+// image a convolution's operand is either whole or broadcast; an operand of another rank, which has
+// no layout, has channels or pixels only. Along the rows of integer matrices, and the pixels of all
+// images of integers, it is either whole or broadcast.
+bool is_epilogue_operand(const Type& operand, const Node& anchor, bool is_quantized);
 
-// Returns true when an elementwise node can be in an epilogue, by its op, its attributes, and the
-// constants that it must have (Clip's bounds, …).
+// Returns true when a node can be in an epilogue: it is elementwise, the loops of the engine vector
+// have it (common/loop/lowering.h), and all elements are f32 or bools but for numbers that are
+// constants.
 bool is_epilogue_op(const Node& node);
+// Returns true for a constant that becomes a number of the epilogue's code.
+bool is_epilogue_constant(const Value& value);
+
+// Returns why the nodes that `is_own` does not name cannot be the epilogue of the anchor of their
+// body, or an empty text.
+std::string epilogue_unsupported_reason(const Node& anchor, bool is_quantized,
+                                        const std::function<bool(const Node&)>& is_own);
 
 }  // namespace sluice

@@ -48,6 +48,8 @@ TEST(KernelSpecification, EveryMemberIsInTheName) {
         std::pair("vector_registers 16", "vector_registers 17"),
         std::pair("fused_multiply_add true", "fused_multiply_add false"),
         std::pair("l2_bytes 524288", "l2_bytes 1"),
+        std::pair("last_cache_bytes 33554432", "last_cache_bytes 1"),
+        std::pair("gather 120", "gather 121"),
         std::pair("scratch_limit 1048576", "scratch_limit 0"), std::pair("neg", "abs")}) {
     EXPECT_NE(kernel_entry(negation(from, to)), kernel_entry(text)) << from;
   }
@@ -59,7 +61,7 @@ TEST(KernelSpecification, FaultsHaveAPlace) {
   EXPECT_THAT(message_of(negation("generator ", "generator 9")),
               testing::StartsWith("k.txt:1:20: this release's generator is 9"));
   EXPECT_EQ(message_of(negation("high_precision", "exact")),
-            "k.txt:3:6: expected default, high_precision or high_performance, found 'exact'");
+            "k.txt:4:6: expected default, high_precision or high_performance, found 'exact'");
   EXPECT_THAT(message_of(negation("\"avx2\"", "\"avx\"")),
               testing::StartsWith("k.txt:2:1: 'isa' is 'avx', it must be"));
   EXPECT_THAT(message_of(negation("vector_bits 256", "vector_bits 300")),
@@ -67,8 +69,8 @@ TEST(KernelSpecification, FaultsHaveAPlace) {
   EXPECT_THAT(message_of(negation("vector_bits 256", "vector_bits 64")),
               testing::EndsWith("vector_bits is 64, it must be in [128, 512]"));
   EXPECT_EQ(message_of(negation("neg", "not_there")),
-            "k.txt:11:15: there is no operation 'not_there'");
-  EXPECT_EQ(message_of(negation("loops 1", "")), "k.txt:5:1: expected 'loops', found 'size'");
+            "k.txt:12:15: there is no operation 'not_there'");
+  EXPECT_EQ(message_of(negation("loops 1", "")), "k.txt:6:1: expected 'loops', found 'size'");
 }
 
 TEST(KernelSpecification, LoopsAreVerified) {

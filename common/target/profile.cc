@@ -57,6 +57,19 @@ class ProfileReader {
     }
   }
   // Reads optional members; an absent one means an empty list.
+  void read_optional_int(std::string_view key, int64_t& out, const ValueRange& range) {
+    if (find(key) != nullptr) read_int(key, out, range);
+  }
+  void read_optional(std::string_view key, LoopCosts& out) {
+    const Json* member = find(key);
+    if (member == nullptr) return;
+    if (member->as_object() == nullptr) return miss(key);
+    ProfileReader reader(*member);
+    for (const LoopCost& cost : kLoopCosts)
+      reader.read_optional_int(cost.name, out.*cost.number, kCosts);
+    reader.refuse_unread();
+    if (!reader.fault().empty()) shape_mismatch(fmt::format("{}: {}", key, reader.fault()));
+  }
   void read(std::string_view key, std::vector<DescribedEngine>& out) {
     for_each(key, [&](ProfileReader& element) {
       DescribedEngine engine;
@@ -202,7 +215,9 @@ Result<DeviceProfile> parse_profile(std::string_view text) {
   reader.read_int("vector_registers", profile.vector_registers, kVectorRegisters);
   reader.read("fused_multiply_add", profile.fused_multiply_add);
   reader.read_optional("int8_dot_product", profile.int8_dot_product);
-  reader.read_int("l2_bytes", profile.l2_bytes, kL2Bytes);
+  reader.read_int("l2_bytes", profile.l2_bytes, kCacheBytes);
+  reader.read_optional_int("last_cache_bytes", profile.last_cache_bytes, kCacheBytes);
+  reader.read_optional("costs", profile.costs);
   reader.read_int("scratch_limit", profile.scratch_limit, kScratchBytes);
   reader.read("engines", profile.engines);
   reader.read("described_engines", profile.described_engines);

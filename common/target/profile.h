@@ -27,6 +27,39 @@ struct CompositeEngine {
   std::vector<std::string> members;
 };
 
+// What loops cost, in hundredths of a cycle: numbers that plans of kernels compare.
+struct LoopCosts {
+  int64_t simple = 50;            // an instruction on one vector
+  int64_t divide = 50;            // division, remainder or root, for each lane
+  int64_t transcendental = 1000;  // a function such as exp, on one vector
+  int64_t access = 100;           // a vector of neighbours, loaded or stored
+  int64_t pattern = 250;          // one of elements at a small stride, or repeated: shuffled
+  int64_t gather = 120;           // elements anywhere, for each lane
+  int64_t scatter = 200;
+  int64_t launch = 204800;  // what starting a launch takes
+  // A line of 64 bytes, when the operands fit the level-2 cache, the last cache, or neither.
+  int64_t l2_line = 200;
+  int64_t last_cache_line = 400;
+  int64_t memory_line = 800;
+};
+struct LoopCost {
+  std::string_view name;
+  int64_t LoopCosts::* number;
+};
+inline constexpr LoopCost kLoopCosts[] = {
+    {"simple", &LoopCosts::simple},
+    {"divide", &LoopCosts::divide},
+    {"transcendental", &LoopCosts::transcendental},
+    {"access", &LoopCosts::access},
+    {"pattern", &LoopCosts::pattern},
+    {"gather", &LoopCosts::gather},
+    {"scatter", &LoopCosts::scatter},
+    {"launch", &LoopCosts::launch},
+    {"l2_line", &LoopCosts::l2_line},
+    {"last_cache_line", &LoopCosts::last_cache_line},
+    {"memory_line", &LoopCosts::memory_line},
+};
+
 struct DeviceProfile {
   std::string file;  // the .json file it was read from; empty: built in
   // "cpu-avx512"; `native` is resolved to an explicit profile before it is stored anywhere.
@@ -41,8 +74,10 @@ struct DeviceProfile {
   // True when one instruction adds four products of bytes (vpdpbusd). Absent in a file: false.
   bool int8_dot_product = false;
   int64_t l2_bytes = 1024 * 1024;
-  int64_t scratch_limit = kScratchLimit;  // bytes per worker, at most kScratchLimit
-  std::vector<std::string> engines;       // engine names that exist on this device
+  int64_t last_cache_bytes = int64_t{32} << 20;  // that one core can fill. Absent in a file: 32 MiB
+  LoopCosts costs;                               // absent in a file: these, and each member
+  int64_t scratch_limit = kScratchLimit;         // bytes per worker, at most kScratchLimit
+  std::vector<std::string> engines;              // engine names that exist on this device
   std::vector<DescribedEngine> described_engines;
   std::vector<CompositeEngine> composites;
 };
@@ -52,7 +87,8 @@ struct ValueRange {
   int64_t low, high;
 };
 inline constexpr ValueRange kVectorBits{128, 512}, kVectorRegisters{16, 32};
-inline constexpr ValueRange kL2Bytes{1, int64_t{1} << 40}, kScratchBytes{0, kScratchLimit};
+inline constexpr ValueRange kCacheBytes{1, int64_t{1} << 40}, kScratchBytes{0, kScratchLimit};
+inline constexpr ValueRange kCosts{1, int64_t{1} << 30};
 
 // Returns why generated code cannot rely on the facts about the machine, each of which is in its
 // range; empty: it can.

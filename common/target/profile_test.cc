@@ -96,6 +96,12 @@ TEST(Profile, NumbersThatNoMachineHasAreRefused) {
             "device profile 'n': 'l2_bytes' is -1, it must be 1 to 1099511627776");
   EXPECT_EQ(fault_of("l2_bytes", "1.5"),
             "device profile 'n': member 'l2_bytes' is absent or of the wrong kind");
+  EXPECT_EQ(fault_of("last_cache_bytes", "0"),
+            "device profile 'n': 'last_cache_bytes' is 0, it must be 1 to 1099511627776");
+  EXPECT_EQ(fault_of("costs", R"({"gather": 0})"),
+            "device profile 'n': costs: 'gather' is 0, it must be 1 to 1073741824");
+  EXPECT_THAT(fault_of("costs", R"({"gather": 90, "gathering": 1})"),
+              testing::StartsWith("device profile 'n': costs: no member has the name 'gathering'"));
   EXPECT_EQ(fault_of("isa", "\"z80\""),
             "device profile 'n': 'isa' is 'z80', it must be avx512vnni, avx512, avx2 or generic");
   EXPECT_EQ(

@@ -115,25 +115,15 @@ std::string result_unsupported_reason(const Node& node, const QuantizedContracti
   return {};
 }
 
-std::string epilogue_unsupported_reason(const QuantizedContraction& q) {
-  for (const Node& node : q.anchor->graph().nodes()) {
-    if (q.is_own(node)) continue;
-    if (!is_epilogue_op(node)) return fmt::format("{} in its epilogue", op_name(node.op()));
-    if (node.output().type().dims != q.anchor->output().type().dims)
-      return fmt::format("{} changes the shape in its epilogue", op_name(node.op()));
-    for (size_t i = 0; i < node.input_count(); ++i) {
-      const Value* input = node.input(i);
-      if (input != nullptr && input->producer() == nullptr &&
-          !epilogue_shape(input->type(), *q.anchor))
-        return fmt::format("an operand of {} that broadcasts in an unusual way",
-                           op_name(node.op()));
-    }
-  }
+std::string remainder_unsupported_reason(const QuantizedContraction& q) {
+  std::string reason = epilogue_unsupported_reason(
+      *q.anchor, true, [&](const Node& node) { return q.is_own(node); });
+  if (!reason.empty()) return reason;
   const Value* bias =
       q.first != nullptr && q.anchor->op() != Op::kMatMul ? q.anchor->input(2) : nullptr;
   if (bias == nullptr) return {};
   if (bias->producer() != nullptr) return "a Fused body that computes its anchor's bias";
-  return q.is_conv() || epilogue_shape(bias->type(), *q.anchor)
+  return q.is_conv() || is_epilogue_operand(bias->type(), *q.anchor, true)
              ? ""
              : "a bias that broadcasts in an unusual way";
 }
@@ -250,7 +240,7 @@ std::optional<QuantizedContraction> read_quantized(const Node& node) {
 std::string quantized_unsupported_reason(const Node& node, const QuantizedContraction& q) {
   if (std::string reason = operand_unsupported_reason(node, q); !reason.empty()) return reason;
   if (std::string reason = result_unsupported_reason(node, q); !reason.empty()) return reason;
-  return node.op() == Op::kFused ? epilogue_unsupported_reason(q) : "";
+  return node.op() == Op::kFused ? remainder_unsupported_reason(q) : "";
 }
 
 }  // namespace sluice

@@ -10,7 +10,5 @@ namespace sluice {
 
 // Returns an empty text when vector can lower the node, otherwise the reason.
 std::string vector_unsupported_reason(const Node& node);
-// Says whether the node's result is its input's bytes, so that it needs no kernel.
-bool is_vector_view(const Node& node);
 
 }  // namespace sluice

@@ -9,6 +9,13 @@ namespace sluice {
 namespace {
 
 constexpr char kList[] = "values.txt";
+constexpr char kNoFile[] = "-";
+
+std::string one_line(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, '_');
+  return name;
+}
 
 }  // namespace
 
@@ -19,11 +26,14 @@ Result<ValueFolder> ValueFolder::create(const std::string& path) {
 
 std::string ValueFolder::listed(const std::string& name, const char* ending) {
   const std::string file = names_.take(name) + ending;
-  std::string line = name;
-  std::replace_if(
-      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, '_');
-  list_ += file + "\t" + line + "\n";
+  written_.insert(name);
+  list_ += file + "\t" + one_line(name) + "\n";
   return path_ + "/" + file;
+}
+
+void ValueFolder::mention(const std::string& name, const std::string& reason) {
+  if (!written_.contains(name))
+    list_ += kNoFile + ("\t" + one_line(name)) + "\t" + one_line(reason) + "\n";
 }
 
 Result<void> ValueFolder::write(const std::string& name, const Tensor& tensor) {
@@ -51,6 +61,7 @@ Result<std::vector<ValueFile>> list_values(const std::string& folder) {
                      {},
                      folder + "/" + kList};
       }
+      if (line.substr(0, tab) == kNoFile) continue;
       files.push_back({folder + "/" + line.substr(0, tab), line.substr(tab + 1)});
     }
     return files;

@@ -5,7 +5,7 @@
 
 #include "common/ir/dynamic_dims.h"
 #include "common/ir/fixed.h"
-#include "common/ops/op_table.h"
+#include "common/ops/view.h"
 #include "common/symbolic/nominal.h"
 #include "common/target/aicore.h"
 #include "common/target/multiply_adds.h"
@@ -17,11 +17,6 @@ namespace {
 
 uint64_t bytes_of(const Value& value) {
   return nominal_type(value.graph().module(), value.type()).dense_bytes().value_or(0);
-}
-
-bool is_view(const Node& node) {
-  const OpRow* row = find_op(node.op());
-  return row != nullptr && (row->flags & kView) != 0;
 }
 
 // Returns true for work in the order of multiply-adds that count_multiply_adds does not count.

@@ -5,8 +5,8 @@
 #include "common/base/readable_text.h"
 #include "common/loop/lowering.h"
 #include "common/ops/infer.h"
+#include "common/ops/view.h"
 #include "common/target/kernel_specification.h"
-#include "common/target/vector.h"
 
 namespace sluice {
 namespace {
@@ -18,7 +18,7 @@ std::string option_of(const Module& module, const std::string& name, std::string
 
 bool is_shown(const Node& node, const std::string& glob) {
   const std::string& name = node.name().empty() ? node.output().name() : node.name();
-  return !is_vector_view(node) && ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
+  return !is_view(node) && ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
 }
 
 Result<std::string> node_text(const Node& node, const DeviceProfile& profile, MathPrecision math) {

@@ -37,6 +37,7 @@ struct CaseResult {
   std::map<std::string, std::string> engines;  // by the name of the model's node
   std::map<std::string, std::string> ops;      // the same; of a fused node "Fused(Conv)"
   double ms = 0;                               // all processes and comparisons
+  bool is_float = false;                       // an input or output is a tensor of floats
 };
 
 }  // namespace sluice

@@ -93,6 +93,32 @@ Counts counts_of(const std::vector<CaseResult>& results) {
   return counts;
 }
 
+// Whether a node of the case ran on one of the engines.
+bool ran_on(const CaseResult& result, std::initializer_list<std::string_view> engines) {
+  for (const auto& [node, text] : result.engines) {
+    for (const std::string_view engine : engines)
+      if (("+" + text + "+").find(fmt::format("+{}+", engine)) != std::string::npos) return true;
+  }
+  return false;
+}
+
+struct Coverage {
+  int64_t floats = 0;     // cases of floats that pass and compute something
+  int64_t generated = 0;  // those of them in which generated code does all the work
+};
+
+Coverage coverage_of(const std::vector<CaseResult>& results) {
+  Coverage coverage;
+  for (const CaseResult& result : results) {
+    if (result.verdict != Verdict::kPass || !result.is_float ||
+        !ran_on(result, {"aicore", "vector", "host_cpu"}))
+      continue;
+    ++coverage.floats;
+    coverage.generated += ran_on(result, {"host_cpu"}) ? 0 : 1;
+  }
+  return coverage;
+}
+
 Result<void> write_report(const std::string& path, const std::vector<Case>& cases,
                           const std::vector<CaseResult>& results) {
   const Counts counts = counts_of(results);
@@ -100,6 +126,9 @@ Result<void> write_report(const std::string& path, const std::vector<Case>& case
   for (int v = 0; v < kVerdictCount; ++v)
     summary.set(verdict_name(static_cast<Verdict>(v)), counts[static_cast<size_t>(v)]);
   summary.set("total", static_cast<int64_t>(cases.size()));
+  const Coverage coverage = coverage_of(results);
+  summary.set("float", coverage.floats);
+  summary.set("generated", coverage.generated);
   Json list{Json::Array{}};
   for (size_t i = 0; i < cases.size(); ++i) list.push(json_of(cases[i], results[i]));
   Json report;
@@ -118,6 +147,7 @@ Result<Toolbox> find_tools(const ConformanceRequest& request) {
   SLUICE_ASSIGN(tools.verify, find_program("sluice-verify"));
   SLUICE_ASSIGN(tools.loader, find_program("sluice-loader"));
   tools.profile = request.profile;
+  tools.opt_level = request.opt_level;
   tools.timeout = request.timeout;
   return tools;
 }
@@ -141,6 +171,11 @@ Result<int> run_conformance(const ConformanceRequest& request) {
   const Counts counts = counts_of(results);
   std::printf("%zu cases: %d pass, %d fail, %d unsupported, %d crash\n", cases.size(), counts[0],
               counts[1], counts[2], counts[3]);
+  if (const Coverage coverage = coverage_of(results); coverage.floats > 0)
+    std::printf(
+        "of %lld cases of floats %lld (%.1f %%) run nothing but generated code\n",
+        static_cast<long long>(coverage.floats), static_cast<long long>(coverage.generated),
+        100.0 * static_cast<double>(coverage.generated) / static_cast<double>(coverage.floats));
   if (!request.report.empty()) SLUICE_TRY(write_report(request.report, cases, results));
   return counts[0] == static_cast<int>(cases.size()) ? 0 : static_cast<int>(ExitClass::kFailed);
 }

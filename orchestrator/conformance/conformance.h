@@ -13,6 +13,7 @@ struct ConformanceRequest {
   std::string report;  // JSON file; empty: none
   double timeout = 120;
   std::string profile;
+  std::string opt_level;  // empty: the compiler's default
   bool quiet = false;
 };
 

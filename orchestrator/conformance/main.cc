@@ -32,6 +32,7 @@ sluice::Result<int> run(int argc, char** argv) {
   sluice::ConformanceRequest request{.folder = line.text("<folder>"),
                                      .report = line.text("--report"),
                                      .profile = line.text("--profile"),
+                                     .opt_level = line.text("--opt-level"),
                                      .quiet = line.flag("--quiet")};
   SLUICE_ASSIGN(request.jobs, number_from(line, "-j", 0, 1000));
   SLUICE_ASSIGN(request.timeout, number_from(line, "--timeout", 1, 86400));

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "common/base/dtype.h"
 #include "onnx.pb.h"
 
 namespace sluice {
@@ -95,11 +96,17 @@ bool is_fixed(const onnx::TypeProto& type) {
   return true;
 }
 
+bool is_float(const onnx::TypeProto& type) {
+  const int number = type.has_tensor_type() ? type.tensor_type().elem_type() : 0;
+  return dtype_is_valid(number) && dtype_is_float(static_cast<DType>(number));
+}
+
 bool add_value(Bytes bytes, std::vector<SignatureValue>& values) {
   onnx::ValueInfoProto proto;
   if (bytes.size() > INT_MAX || !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     return false;
-  SignatureValue value{proto.name(), ValueKind::kTensor, is_fixed(proto.type())};
+  SignatureValue value{proto.name(), ValueKind::kTensor, is_fixed(proto.type()),
+                       is_float(proto.type())};
   if (proto.type().has_map_type()) value.kind = ValueKind::kMap;
   if (proto.type().has_sequence_type()) {
     value.kind = proto.type().sequence_type().elem_type().has_map_type() ? ValueKind::kMaps

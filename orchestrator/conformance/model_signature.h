@@ -15,7 +15,8 @@ namespace sluice {
 struct SignatureValue {
   std::string name;
   ValueKind kind = ValueKind::kTensor;
-  bool fixed = false;  // a tensor, every dim of which is a number
+  bool fixed = false;     // a tensor, every dim of which is a number
+  bool is_float = false;  // a tensor of floats
 };
 
 struct ModelSignature {

@@ -68,6 +68,8 @@ class CaseRun {
   Result<void> read_case() {
     SLUICE_ASSIGN(const MappedFile model, MappedFile::open(test_.folder + "/model.onnx"));
     SLUICE_ASSIGN(signature_, read_model_signature(model.bytes()));
+    for (const auto* values : {&signature_.inputs, &signature_.outputs})
+      for (const SignatureValue& value : *values) result_.is_float |= value.is_float;
     tolerances_.assign(signature_.outputs.size(), Tolerance{});
     if (Result<std::string> text = read_text(test_.folder + "/data.json")) {
       SLUICE_ASSIGN(tolerances_, parse_tolerances(*text, signature_.outputs.size()));
@@ -104,6 +106,7 @@ class CaseRun {
                                           threads()};
     if (!shapes.empty()) arguments.push_back("--input-shape=" + shapes);
     if (!tools_.profile.empty()) arguments.push_back("--profile=" + tools_.profile);
+    if (!tools_.opt_level.empty()) arguments.push_back("--opt-level=" + tools_.opt_level);
     return run_program(tools_.compile, arguments) && run_program(tools_.verify, {model_path()});
   }
 

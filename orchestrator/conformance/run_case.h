@@ -12,9 +12,10 @@ struct Toolbox {
   std::string compile;  // paths of the programs
   std::string verify;
   std::string loader;
-  std::string profile;   // empty: the compiler's default
-  int threads = 1;       // of each process
-  double timeout = 120;  // seconds, of each process
+  std::string profile;    // empty: the compiler's default
+  std::string opt_level;  // the same
+  int threads = 1;        // of each process
+  double timeout = 120;   // seconds, of each process
 };
 
 // Works in `folder`, which must exist and be empty, and leaves its files there.

@@ -31,10 +31,13 @@ when there is no case.
 Options:
   -j N             Cases at once; 0 means one per usable core [default: 0].
   --report=FILE    Write the results to FILE as JSON: summary {pass, fail, unsupported, crash,
-                   total} and cases [{name, verdict, reason, max_error, max_ulp, engines, ops, ms}],
-                   where engines and ops are by the name of the model's node.
+                   total, float, generated} and cases [{name, verdict, reason, max_error, max_ulp,
+                   engines, ops, ms}], where engines and ops are by the name of the model's node.
+                   float counts the cases that pass, compute something and have an input or output
+                   of floats; generated those of them that run nothing on host_cpu.
   --timeout=S      Seconds that a process may take [default: 120].
   --profile=NAME   The device profile to compile for.
+  --opt-level=L    O0, O1 or O3, as sluice-compile takes it.
   -q, --quiet      Print only the summary.
   --help           Print this.
   --version        Print the release.

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "common/base/pages.h"
 #include "common/omfile/in_place_append.h"
 #include "runtime/program/value_kinds.h"
 
@@ -27,10 +28,14 @@ void nhwc_to_logical(const std::byte* from, Tensor& to) {
   }
 }
 
+bool fits(const std::string& glob, const std::string& name) {
+  return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
+}
+
 }  // namespace
 
 bool is_dumped(const std::string& glob, const std::string& name, DType dtype) {
-  return dtype != DType::kString && ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
+  return dtype != DType::kString && fits(glob, name);
 }
 
 Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::string& glob,
@@ -45,6 +50,32 @@ Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::strin
     }
   }
   return {};
+}
+
+void mention_fused(const pb::ModelDef& model, const std::string& glob, ValueFolder& folder) {
+  const NodeNames names(model);
+  names.for_each_fused([&](const std::string& value, uint32_t node) {
+    if (fits(glob, value)) folder.mention(value, "fused into " + node_text(model, names, node));
+  });
+}
+
+Error no_value_fits(const pb::ModelDef& model, const std::string& glob, const std::string& hint) {
+  const NodeNames names(model);
+  std::string fused;
+  size_t named = 0;
+  names.for_each_fused([&](const std::string& value, uint32_t node) {
+    if (!fits(glob, value) || ++named > kNamedValues) return;
+    fused += fmt::format("\n  '{}' is fused into {}", value, node_text(model, names, node));
+  });
+  if (named == 0)
+    return make_error(ErrorCode::kBadOption, "--dump-values: no value fits '{}'", glob)
+        .with_hint(hint);
+  if (named > kNamedValues) fused += fmt::format("\n  and {} more", named - kNamedValues);
+  return make_error(ErrorCode::kBadOption,
+                    "--dump-values: what fits '{}' exists only while kernels compute:{}", glob,
+                    fused)
+      .with_hint("compile with the annotation 'keep' on the nodes that make such values; see " +
+                 page_path("annotations.md"));
 }
 
 Tensor logical_tensor(const Run& run, int value) {
@@ -99,8 +130,7 @@ Result<void> ValueDump::check(const std::vector<NamedValue>& inputs) const {
     }
   }
   if (named > kNamedValues) some += ", ...";
-  return make_error(ErrorCode::kBadOption, "--dump-values: no value fits '{}'", glob_)
-      .with_hint("the values are " + some);
+  return no_value_fits(run_.model().def(), glob_, "the values are " + some);
 }
 
 Result<void> ValueDump::after_task(uint32_t task) {

@@ -44,6 +44,13 @@ bool is_dumped(const std::string& glob, const std::string& name, DType dtype);
 Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::string& glob,
                          ValueFolder& folder);
 
+// Lists the values whose names fit the glob and that exist only while a kernel computes, each with
+// "fused into" and the node.
+void mention_fused(const pb::ModelDef& model, const std::string& glob, ValueFolder& folder);
+// Returns kBadOption for a glob that no value of a run fits. It says so of values that are fused;
+// without any it has the hint.
+Error no_value_fits(const pb::ModelDef& model, const std::string& glob, const std::string& hint);
+
 // Returns the elements of a value as its type says, dense and row-major, converted from its
 // storage; without a name.
 Tensor logical_tensor(const Run& run, int value);

@@ -56,10 +56,11 @@ class HybridSession : public Session {
     SLUICE_TRY(execute(observer));
     SLUICE_TRY(written);
     for (const auto& [index, dump] : parts) found += dump.written();
+    mention_fused(def(), glob, folder);
     if (found > 0 || glob == "*") return {};
-    return make_error(ErrorCode::kBadOption, "--dump-values: no value fits '{}'", glob)
-        .with_hint(
-            "--dump-values DIR without a pattern writes all, and values.txt there lists them");
+    return no_value_fits(
+        def(), glob,
+        "--dump-values DIR without a pattern writes all, and values.txt there lists them");
   }
 
   Result<std::vector<NodeTime>> run_timed(int runs) override {

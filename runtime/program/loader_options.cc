@@ -41,7 +41,8 @@ Options:
   --bound-parts-bytes=N  What symbolic parts (docs/parts.md) computed for the sizes they ran with
                         last is kept, up to N bytes in all [default: 67108864].
   --dump-values=DIR[:GLOB]  Write the inputs and every task's outputs to DIR as .npy, in logical
-                        axis order; DIR/values.txt lists them.
+                        axis order; DIR/values.txt lists them, and the values that exist only
+                        inside a kernel.
   -q, --quiet           Do not say on standard error what was written; errors alone.
   --error-format=WHAT   text or json [default: text].
 )";

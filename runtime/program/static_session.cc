@@ -35,7 +35,9 @@ class StaticSession : public Session {
     SLUICE_TRY(dump_inputs(inputs_, glob, folder));
     WalkObserver observer;
     observer.after_task = [&dump](uint32_t task) { return dump.after_task(task); };
-    return run_.execute(observer);
+    SLUICE_TRY(run_.execute(observer));
+    mention_fused(def(), glob, folder);
+    return {};
   }
 
   Result<std::vector<NodeTime>> run_timed(int runs) override {

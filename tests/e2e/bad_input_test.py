@@ -87,26 +87,36 @@ def field(number, payload):
     return varint(number << 3 | 2) + varint(len(payload)) + payload
 
 
+def nested(core, depth, layers):
+    """The core within all layers, the innermost first, and so on `depth` times. A layer (number,
+    before, after, behind) is a field of that number which holds `before`, the inner and `after`;
+    `behind` follows it. Bytes are joined once: else a deep nest takes a minute."""
+    heads, tails, size = [], [], len(core)
+    for number, before, after, behind in layers * depth:
+        heads.append(varint(number << 3 | 2) + varint(len(before) + size + len(after)) + before)
+        tails.append(after + behind)
+        size += len(heads[-1]) + len(tails[-1])
+    return b"".join([*reversed(heads), core, *tails])
+
+
 def nested_ifs(depth):
     output = value("z", [1]).SerializeToString()
+    ends = field(2, b"g") + field(12, output)
     leaf = (field(1, helper.make_node("Identity", ["x"], ["z"]).SerializeToString()) +
             field(2, b"leaf") + field(12, output))
-    branch = lambda name, graph: field(5, field(1, name) + field(6, graph) + varint(20 << 3) +
-                                       varint(5))
-    graph = leaf
-    for _ in range(depth):
-        node = (field(1, b"c") + field(2, b"z") + field(4, b"If") + branch(b"then_branch", graph) +
-                branch(b"else_branch", leaf))
-        graph = field(1, node) + field(2, b"g") + field(12, output)
+    is_graph = varint(20 << 3) + varint(5)
+    branch = lambda name, graph: field(5, field(1, name) + field(6, graph) + is_graph)
+    names = field(1, b"c") + field(2, b"z") + field(4, b"If")
+    graph = nested(leaf, depth, [(6, b"", b"", b""), (5, field(1, b"then_branch"), is_graph, b""),
+                                 (1, names, branch(b"else_branch", leaf), ends)])
     graph += (field(11, value("x", [1]).SerializeToString()) +
               field(11, value("c", [], TensorProto.BOOL).SerializeToString()))
     return whole_model(graph)
 
 
 def nested_sequences(depth):
-    kind = value("x", [1]).type.SerializeToString()
-    for _ in range(depth):
-        kind = field(4, field(1, kind))
+    kind = nested(value("x", [1]).type.SerializeToString(), depth,
+                  [(1, b"", b"", b""), (4, b"", b"", b"")])
     x = field(1, b"x") + field(2, kind)
     node = helper.make_node("Identity", ["x"], ["y"], "n").SerializeToString()
     return whole_model(field(1, node) + field(2, b"g") + field(11, x) + field(12, field(1, b"y")))

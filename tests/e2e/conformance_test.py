@@ -46,7 +46,7 @@ if program == "compile":
     names += text(2, text(1, b"conv1") + text(1, b"relu1")) + text(2, b"")
     second = b"RandomUniform" if what == "random" else b"Add"
     model = text(21, names) + text(15, b"Fused(Conv)") + text(15, second)
-    model += text(16, b"aicore") + text(16, b"host_cpu")
+    model += text(16, b"aicore") + text(16, b"vector" if what == "generated" else b"host_cpu")
     model += text(18, bytes([0, 1])) + text(19, bytes([0, 1]))
     head = b"SLUICEOM" + struct.pack("<IIQQQ", 1, 512, 0, 512, len(model))
     open(out, "wb").write(head + bytes(512 - len(head)) + model + b"FOLDER:" + folder.encode())
@@ -140,7 +140,8 @@ class Conformance(unittest.TestCase):
         result, report = self.run_conformance("-j", "2")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(report["summary"],
-                         {"pass": 3, "fail": 0, "unsupported": 0, "crash": 0, "total": 3})
+                         {"pass": 3, "fail": 0, "unsupported": 0, "crash": 0, "total": 3,
+                          "float": 3, "generated": 0})
         self.assertEqual([case["name"] for case in report["cases"]], ["a/deep/er", "b", "c"])
         case = report["cases"][0]
         self.assertEqual((case["verdict"], case["reason"], case["max_error"]), ("pass", "", 0))
@@ -148,7 +149,22 @@ class Conformance(unittest.TestCase):
                          {"conv1": "aicore", "relu1": "aicore", "tail": "host_cpu"})
         self.assertEqual(case["ops"]["conv1"], "Fused(Conv)")
         self.assertGreater(case["ms"], 0)
-        self.assertTrue(result.stdout.endswith("3 cases: 3 pass, 0 fail, 0 unsupported, 0 crash\n"))
+        self.assertTrue(result.stdout.endswith(
+            "3 cases: 3 pass, 0 fail, 0 unsupported, 0 crash\n"
+            "of 3 cases of floats 0 (0.0 %) run nothing but generated code\n"))
+
+    def test_cases_on_generated_code_alone_are_counted(self):
+        self.case("mixed")
+        self.case("generated", behave="compile generated")
+        self.case("wrong", behave="loader wrong")
+        result, report = self.run_conformance()
+        self.assertEqual((report["summary"]["float"], report["summary"]["generated"]), (2, 1))
+        self.assertIn("of 2 cases of floats 1 (50.0 %) run", result.stdout)
+
+    def test_the_level_is_passed_on(self):
+        folder = self.case("one")
+        self.run_conformance("--opt-level=O0")
+        self.assertIn("--opt-level=O0", self.log_of(folder)[0])
 
     def test_verdicts(self):
         for behave, verdict, words in (
@@ -187,7 +203,8 @@ class Conformance(unittest.TestCase):
         result, report = self.run_conformance()
         self.assertEqual(result.returncode, 7)
         self.assertEqual(report["summary"],
-                         {"pass": 1, "fail": 0, "unsupported": 1, "crash": 0, "total": 2})
+                         {"pass": 1, "fail": 0, "unsupported": 1, "crash": 0, "total": 2,
+                          "float": 1, "generated": 0})
         self.assertIn("unsupported  poor: ", result.stdout)
 
     def test_open_dims_are_fixed_from_each_data_set(self):

@@ -1,14 +1,15 @@
 #!/usr/bin/python3
-"""What lowering and building must keep: small text graphs of contractions with every epilogue. Each
-goes through sluice-partition and sluice-subgraph-optimize; sluice-eval of the typed graph,
-sluice-eval of the lowered graph and sluice-loader on the built model must agree. The memory and
-stream checkers run on every model built here.
+"""What lowering and building must keep: small text graphs of contractions with every epilogue. They
+go, several in one model, through sluice-partition and sluice-subgraph-optimize; sluice-eval of the
+typed graph, sluice-eval of the lowered graph and sluice-loader on the built model must agree. The
+memory and stream checkers run on every model built here.
 
-usage: meaning_test.py FOLDER_OF_PROGRAMS [unittest arguments]
+usage: semantics_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
 import glob
 import itertools
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import numpy as np
 
 PROGRAMS = None
 PROFILE = "cpu-generic"  # runs everywhere
+TOGETHER = 10  # cases in one model
 
 
 def fused(operands, inputs, anchor, result, ops):
@@ -40,17 +42,21 @@ def broadcasts(a, b):
     forms = {tuple(n if kept else 1 for n, kept in zip(product, mask))[drop:]
              for mask in itertools.product((0, 1), repeat=len(product))
              for drop in range(len(product) + 1) if not any(mask[:drop])}
-    forms = sorted(forms)
-    kinds = {"x": shape_text(a), "w": shape_text(b), "m": shape_text(product)}
-    declare = f"%x: {kinds['x']}, %w: {kinds['w']}"
+    return with_operands({"x": shape_text(a), "w": shape_text(b)}, shape_text(product),
+                         "MatMul(%x, %w)", sorted(forms))
+
+
+def with_operands(operands, result, anchor, forms):
+    """Fused nodes side by side, each with an Add of an operand of another form."""
+    declare = ", ".join(f"%{name}: {kind}" for name, kind in operands.items())
     inputs = "".join(f", %c{i}: {shape_text(form)}" for i, form in enumerate(forms))
     results = ", ".join(f"%y{i}" for i in range(len(forms)))
     text = f"graph @main({declare}{inputs}) -> ({results}) {{\n"
-    text += "".join(f"  %y{i}: {kinds['m']} = Fused(%x, %w, %c{i}) {{anchor = 0, body = "
+    text += "".join(f"  %y{i}: {result} = Fused(%x, %w, %c{i}) {{anchor = 0, body = "
                     f"@main.f{i}}}\n" for i in range(len(forms))) + "}\n"
     for i, form in enumerate(forms):
         text += (f"graph @main.f{i}({declare}, %c: {shape_text(form)}) -> (%r) fused {{\n"
-                 f"  %m: {kinds['m']} = MatMul(%x, %w)\n  %r: {kinds['m']} = Add(%m, %c)\n}}\n")
+                 f"  %m: {result} = {anchor}\n  %r: {result} = Add(%m, %c)\n}}\n")
     return text
 
 
@@ -60,8 +66,20 @@ M, C = "f32[5, 9]", "f32[2, 10, 7, 8]"
 UNARY = [("Relu", ""), ("Sigmoid", ""), ("Tanh", ""), ("Erf", ""), ("Exp", ""), ("Neg", ""),
          ("Abs", ""), ("HardSwish", ""), ("LeakyRelu", "{alpha = 0.3}"),
          ("HardSigmoid", "{alpha = 0.3, beta = 0.4}"), ("Elu", "{alpha = 0.7}"), ("Gelu", ""),
-         ("Gelu", '{approximate = "tanh"}'), ("Swish", ""), ("Swish", "{alpha = 1.7}")]
-BINARY = ["Add", "Sub", "Mul", "Div", "Max", "Min"]
+         ("Gelu", '{approximate = "tanh"}'), ("Swish", ""), ("Swish", "{alpha = 1.7}"),
+         ("Softplus", ""), ("Softsign", ""), ("Mish", ""), ("Selu", ""), ("Celu", "{alpha = 0.6}"),
+         ("ThresholdedRelu", "{alpha = 0.4}"), ("Shrink", "{bias = 0.1, lambd = 0.2}"),
+         ("Sin", ""), ("Cos", ""), ("Atan", ""), ("Asinh", ""), ("Sign", ""), ("Floor", ""),
+         ("Ceil", ""), ("Round", "")]
+BINARY = ["Add", "Sub", "Mul", "Div", "Max", "Min", "PRelu"]
+# Forms of operands that are broadcast to C; those that no kernel takes run on another engine.
+FORMS = [(2, 10, 7, 8), (1, 10, 7, 8), (10, 7, 8), (2, 10, 1, 1), (1, 10, 1, 1), (10, 1, 1),
+         (2, 1, 7, 8), (1, 1, 7, 8), (7, 8), (2, 1, 1, 1), (1, 1, 7, 1), (8,), ()]
+CONVS = {"conv": (CONV, " {pads = [1, 1, 1, 1]}"),
+         "pointwise": ({"x": "f32[2, 6, 7, 8]", "w": "f32[10, 6, 1, 1]"}, ""),
+         "first": ({"x": "f32[2, 1, 7, 8]", "w": "f32[10, 1, 3, 3]"}, " {pads = [1, 1, 1, 1]}"),
+         "depthwise": ({"x": "f32[2, 10, 7, 8]", "w": "f32[10, 1, 3, 3]"},
+                       " {group = 10, pads = [1, 1, 1, 1]}")}
 
 
 def cases():
@@ -86,6 +104,18 @@ def cases():
                                             [f"%r: {M} = {op}(%b, %m)"])
         yield f"conv-{op}-full", fused(dict(CONV, b=C), "%x, %w, %b", f"%m: {C} = Conv(%x, %w) "
                                        f"{{pads = [1, 1, 1, 1]}}", C, [f"%r: {C} = {op}(%m, %b)"])
+    for kind, (operands, attributes) in CONVS.items():
+        yield f"{kind} and operands", with_operands(operands, C, f"Conv(%x, %w){attributes}", FORMS)
+    yield "matmul-where", fused(dict(MATMUL, b="f32[9]"), "%x, %w, %b",
+                                f"%m: {M} = MatMul(%x, %w)", M,
+                                ["%k = constant f32[] [-1]", "%l: bool[5, 9] = Less(%m, %b)",
+                                 "%n: bool[5, 9] = Not(%l)", f"%r: {M} = Where(%n, %m, %k)"])
+    yield "matmul-pow", fused(MATMUL, "%x, %w", f"%m: {M} = MatMul(%x, %w)", M,
+                              ["%k = constant i64[] [2]", "%h = constant f32[] [0.7]",
+                               f"%s: {M} = Pow(%m, %k)", f"%r: {M} = Pow(%s, %h)"])
+    yield "clip between operands", fused(
+        dict(MATMUL, l="f32[]", h="f32[1]"), "%x, %w, %l, %h", f"%m: {M} = MatMul(%x, %w)", M,
+        [f"%r: {M} = Clip(%m, %l, %h)"])
     yield "constant-inside", fused(MATMUL, "%x, %w", f"%m: {M} = MatMul(%x, %w)", M,
                                    ["%k = constant f32[] [2.5]",
                                     "%v = constant f32[9] [1, 2, 3, 4, 5, 6, 7, 8, 9]",
@@ -139,8 +169,11 @@ def cases():
            f"  %z: {M} = Fused(%a, %w) {{anchor = 0, body = @main.f1}}\n}}\n" +
            "".join(f"graph @main.f{i}(%a: {M}, %w: f32[9, 9]) -> (%r) fused {{\n"
                    f"  %m: {M} = MatMul(%a, %w)\n  %r: {M} = Add(%m, %a)\n}}\n" for i in (0, 1)))
-    # Outputs that are inputs, constants or views of each other; what nobody reads; no elements; no
-    # nodes.
+
+
+def lone_cases():
+    """Each a model of its own: outputs that are inputs, constants or views of each other; what
+    nobody reads; no elements; no nodes."""
     yield ("outputs", "graph @main(%x: f32[2, 3]) -> (%x, %k, %v, %n, %u, %w) {\n"
            "  %k = constant f32[2] [1, 2]\n  %s = constant i64[1] [6]\n"
            "  %v: f32[6] = Reshape(%x, %s)\n  %n: f32[2, 3] = Neg(%x)\n"
@@ -151,6 +184,21 @@ def cases():
     yield ("no elements", "graph @main(%x: f32[0, 3]) -> (%y, %z) {\n  %y: f32[0, 3] = Relu(%x)\n"
            "  %z: f32[0, 3] = Exp(%y)\n}\n")
     yield "no nodes", "graph @main(%x: f32[3]) -> (%x) {\n}\n"
+
+
+HEAD = re.compile(r"graph @main\(([^)]*)\) -> \(([^)]*)\) \{\n(.*?)^\}\n", re.M | re.S)
+
+
+def joined(texts):
+    """One graph that computes what all of them do, side by side: names of the k-th begin with
+    ck_."""
+    inputs, outputs, lines, bodies = [], [], "", ""
+    for k, text in enumerate(texts):
+        text = re.sub(r"%(\w)", rf"%c{k}_\1", text).replace("@main.", f"@main.c{k}")
+        head = HEAD.match(text)
+        inputs, outputs = inputs + [head[1]], outputs + [head[2]]
+        lines, bodies = lines + head[3], bodies + text[head.end():]
+    return (f"graph @main({', '.join(inputs)}) -> ({', '.join(outputs)}) {{\n{lines}}}\n{bodies}")
 
 
 def run(*words, data=None):
@@ -201,8 +249,15 @@ class Semantics(unittest.TestCase):
                     worst = float(np.max(np.abs(found[name].astype(np.float64) - value), initial=0))
                     self.assertLessEqual(worst, limit, (kind, name))
 
-    def test_all(self):
-        for name, text in cases():
+    def test_side_by_side(self):
+        every = list(cases())
+        for first in range(0, len(every), TOGETHER):
+            names, texts = zip(*every[first:first + TOGETHER])
+            with self.subTest("; ".join(f"c{k}: {name}" for k, name in enumerate(names))):
+                self.check(joined(texts))
+
+    def test_each_alone(self):
+        for name, text in lone_cases():
             with self.subTest(name):
                 self.check(text)
 

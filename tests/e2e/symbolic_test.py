@@ -509,6 +509,38 @@ class Symbolic(ProgramCase):
             run(**given)
         self.assertIn("would grow to 16 along axis", str(caught.exception))
 
+    def test_states_in_place_are_read_by_loops_without_a_copy(self):
+        """Kernels of vector read the state at the strides of its bound, before and after what is
+        new is appended: no task copies it."""
+        b = Builder()
+        new = b.node("Mul", "x", b.constant(random(1, 2, 1, 8)))
+        b.node("Concat", "past", new, axis=2, name="grown")
+        last = b.node("Slice", "grown", b.constant([-2]), b.constant([1 << 40]), b.constant([2]))
+        b.node("Exp", last, name="last")
+        b.node("Relu", "grown", name="active")
+        b.node("Softmax", "grown", axis=2, name="soft")
+        b.node("Reshape", b.node("Transpose", "grown", perm=[0, 2, 1, 3]), b.constant([1, -1, 16]),
+               name="lines")
+        b.node("ReduceSum", "past", keepdims=0, name="before")
+        shapes = {"last": [1, 2, 2, 8], "active": [1, 2, None, 8], "soft": [1, 2, None, 8],
+                  "lines": [1, None, 16], "before": [], "grown": [1, 2, None, 8]}
+        model = b.model([value("x", [1, 2, 3, 8]), value("past", [1, 2, "past", 8])],
+                        [value(name, shape) for name, shape in shapes.items()])
+        run = self.compiled(model, "--state=grown=past", "--dim=past=0..40").run(threads=2)
+        self.assertIn("1 append to states",
+                      self.program(0, "sluice-show", "--summary", self.path("m.om")))
+        report = json.loads(self.program(0, "sluice-loader", self.path("m.om"), "--bench", "--json",
+                                         "--runs=2", "--dim=past=30"))
+        host = [node for node in report["nodes"] if node["engine"] != "vector"]
+        self.assertEqual([node["op"] for node in host], ["Concat"])
+        self.assertNotIn("TransData", [node["op"] for node in report["nodes"]])
+        past = np.zeros((1, 2, 0, 8), np.float32)
+        for step in range(4):
+            x = random(1, 2, 3, 8) * np.float32(1 + step)
+            got = with_states(run, run(x=x))
+            self.check(got, {"x": x, "past": past})
+            past = got["grown"]
+
     def test_states_in_place_are_read_and_undone_at_any_time(self):
         run = self.compiled(decoder(), "--state=present.*=past.*",
                             "--dim=past=0..20").run(threads=1)

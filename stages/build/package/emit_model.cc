@@ -295,7 +295,22 @@ uint32_t ModelEmitter::emit_node(const Node& node, EngineId engine) {
       emit_node(name_text(node), op_text(node), engine_name(engine), count_multiply_adds(node));
   for (const uint32_t origin : node.origins())
     node_names_.mutable_origins(static_cast<int>(index))->add_onnx_nodes(module_.onnx_node(origin));
+  emit_fused_values(node, index);
   return index;
+}
+
+// Emits the names of the values that only the body of a Fused node has.
+void ModelEmitter::emit_fused_values(const Node& node, uint32_t index) {
+  const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
+  if (body == nullptr) return;
+  for (const Node& inner : body->nodes()) {
+    for (size_t i = 0; i < inner.output_count(); ++i) {
+      const Value& value = inner.output(i);
+      if (value.is_output() || value.name().empty()) continue;
+      node_names_.add_fused_value(value.name());
+      node_names_.add_fused_into(index);
+    }
+  }
 }
 
 uint32_t ModelEmitter::kernel_index(KernelId id) {

@@ -57,6 +57,7 @@ class ModelEmitter {
   uint32_t emit_node(const std::string& name, const std::string& op, std::string_view engine,
                      uint64_t multiply_adds);
   uint32_t emit_node(const Node& node, EngineId engine);  // engine: the one that runs it
+  void emit_fused_values(const Node& node, uint32_t index);
   uint32_t kernel_index(KernelId id);
   void emit_symbols(const Graph& graph);
   Result<void> emit_states(const Node& call, pb::FixedPart& part);

@@ -5,10 +5,8 @@
 
 #include "common/base/work.h"
 #include "common/ir/module.h"
-#include "common/loop/lowering.h"
-#include "common/ops/attributes.h"
-#include "common/ops/op_table.h"
-#include "common/target/aicore.h"
+#include "common/ir/states.h"
+#include "stages/optimize/fusion/element_roles.h"
 #include "stages/optimize/fusion/fused_node.h"
 
 namespace sluice {
@@ -16,136 +14,10 @@ namespace {
 
 constexpr size_t kMaxNodes = 64;
 constexpr size_t kMaxInputs = 8;
+constexpr size_t kMaxResults = 8;
 constexpr size_t kMaxRepeated = 8;  // members that are computed more than once
-constexpr int64_t kSmallElements = 8;
 
-enum class Role : uint8_t {
-  kNone,         // takes no part
-  kElementwise,  // element i of the result needs elements i of the inputs, with broadcasting
-  kReshape,      // a view that only splits dims
-  kPermute,      // a Transpose that leaves the last axis in its place
-  kSpread,       // an Expand
-  kLoops,        // has loops of its own
-};
-
-// Returns whether every dim of `from` is the product of consecutive dims of `to`, so that an index
-// of `to` becomes one of `from` without divisions.
-bool only_splits(const std::vector<Dim>& from, const std::vector<Dim>& to) {
-  size_t k = 0;
-  for (const Dim& whole : from) {
-    if (whole == Dim::fixed(1)) continue;
-    while (k < to.size() && to[k] == Dim::fixed(1)) ++k;
-    if (k < to.size() && to[k] == whole) {
-      ++k;
-      continue;
-    }
-    int64_t product = 1;
-    while (k < to.size() && to[k].is_fixed() && whole.is_fixed() && product < whole.value)
-      product *= std::max<int64_t>(to[k++].value, 1);
-    if (!whole.is_fixed() || product != whole.value) return false;
-  }
-  return std::all_of(to.begin() + static_cast<std::ptrdiff_t>(k), to.end(),
-                     [](const Dim& dim) { return dim == Dim::fixed(1); });
-}
-
-bool keeps_last_axis(const Node& transpose) {
-  const std::vector<int64_t> order = transpose_order(transpose);
-  return !order.empty() && order.back() == static_cast<int64_t>(order.size()) - 1;
-}
-
-bool is_small(const Type& type) {
-  if (const auto count = type.element_count()) return *count <= kSmallElements;
-  return type.rank() <= 1 && !dtype_is_float(type.dtype);
-}
-
-bool computes_sizes(const Node& node) {
-  for (size_t i = 0; i < node.input_count(); ++i) {
-    if (node.input(i) != nullptr && !node.input(i)->is_constant() &&
-        !is_small(node.input(i)->type()))
-      return false;
-  }
-  return is_small(node.output().type());
-}
-
-Role find_role(const Node& node) {
-  const loop::LoweringRow* row = loop::find_lowering(node.op());
-  if (row == nullptr || !loop::unsupported_reason(node).empty() || computes_sizes(node))
-    return Role::kNone;
-  if (row->nests != nullptr) return Role::kLoops;
-  const OpRow* op = find_op(node.op());
-  if (node.output_count() != 1 || op == nullptr) return Role::kNone;
-  if (node.op() == Op::kTranspose) return keeps_last_axis(node) ? Role::kPermute : Role::kNone;
-  if (node.op() == Op::kExpand) return is_parameter(node, 1) ? Role::kSpread : Role::kNone;
-  if ((op->flags & kElementwise) != 0) return Role::kElementwise;
-  const bool is_split = (op->flags & kView) != 0 &&
-                        (node.input(1) == nullptr || is_parameter(node, 1)) &&
-                        only_splits(node.input(0)->type().dims, node.output().type().dims);
-  return is_split ? Role::kReshape : Role::kNone;
-}
-
-// Returns whether computing an element again costs less than reading it again.
-bool is_cheap(const Node& node) {
-  switch (node.op()) {
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-    case Op::kDiv:
-    case Op::kNeg:
-    case Op::kAbs:
-    case Op::kMax:
-    case Op::kMin:
-    case Op::kClip:
-    case Op::kRelu:
-    case Op::kLeakyRelu:
-    case Op::kHardSigmoid:
-    case Op::kHardSwish:
-    case Op::kPRelu:
-    case Op::kWhere:
-    case Op::kCast:
-    case Op::kCastLike:
-    case Op::kIdentity:
-    case Op::kNot:
-    case Op::kAnd:
-    case Op::kOr:
-    case Op::kXor:
-    case Op::kEqual:
-    case Op::kLess:
-    case Op::kLessOrEqual:
-    case Op::kGreater:
-    case Op::kGreaterOrEqual:
-    case Op::kExpand:
-    case Op::kTranspose:
-    case Op::kReshape:
-    case Op::kFlatten:
-    case Op::kSqueeze:
-    case Op::kUnsqueeze:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Returns whether the node's loops read each element of its operand once.
-bool reads_once(Op op) {
-  switch (op) {
-    case Op::kReduceSum:
-    case Op::kReduceProd:
-    case Op::kReduceMax:
-    case Op::kReduceMin:
-    case Op::kReduceMean:
-    case Op::kReduceL1:
-    case Op::kReduceL2:
-    case Op::kReduceSumSquare:
-    case Op::kReduceLogSum:
-    case Op::kArgMax:
-    case Op::kArgMin:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool has_visible_result(const Node& node) {
+bool gives_output(const Node& node) {
   if (node.placement.keep) return true;
   for (size_t i = 0; i < node.output_count(); ++i) {
     if (node.output(i).is_output()) return true;
@@ -173,23 +45,26 @@ struct Place {
 };
 
 struct Group {
-  std::vector<Node*> nodes;  // readers before producers
+  std::vector<Node*> nodes;  // readers before producers; the first is where the group will be
   std::vector<const Value*> inputs;
   std::vector<Place> places = {{}};
   const Node* loops = nullptr;  // the member with loops of its own
   int32_t loops_place = -1;     // of its operand
   size_t repeated = 0;
+  size_t results = 1;  // members with visible results
 };
 
 struct Member {
   Role role = Role::kNone;
   int32_t group = -1;
   int32_t place = -1;
+  bool is_visible = false;  // a result of the group
 };
 
 class Finder {
  public:
-  explicit Finder(const Graph& graph) : graph_(graph), members_(graph.node_limit()) {
+  explicit Finder(const Graph& graph)
+      : graph_(graph), has_states_(has_states(graph)), members_(graph.node_limit()) {
     if (graph.may_have_control_edges()) mark_control_edges();
   }
 
@@ -223,7 +98,7 @@ class Finder {
 
   void visit(Node& node) {
     if (!has_control_edge_.empty() && has_control_edge_[static_cast<size_t>(node.id())]) return;
-    if (!is_used(node)) return;
+    if (!is_used(node) || (has_states_ && may_append_to_state(node))) return;
     of(node).role = find_role(node);
     if (of(node).role == Role::kNone) return;
     const int32_t group = group_of_readers(node);
@@ -231,17 +106,40 @@ class Finder {
     if (of(node).role != Role::kReshape) start(node);
   }
 
-  // Returns the group that contains all readers, or -1.
-  int32_t group_of_readers(const Node& node) {
-    int32_t group = -1;
+  template <typename Visit>
+  void for_each_use(const Node& node, Visit&& visit) const {
     for (size_t i = 0; i < node.output_count(); ++i) {
-      for (const Use& use : node.output(i).uses()) {
-        const int32_t own = of(*use.node).group;
-        if (own < 0 || (group >= 0 && own != group)) return -1;
-        group = own;
-      }
+      for (const Use& use : node.output(i).uses()) visit(use, node.output(i));
     }
-    return group;
+  }
+
+  // Returns the first group in the order of the graph that reads the node, or -1 when a reader
+  // outside is before it.
+  int32_t group_of_readers(const Node& node) {
+    int32_t first = -1;
+    for_each_use(node, [&](const Use& use, const Value&) {
+      const int32_t own = of(*use.node).group;
+      if (own >= 0 && (first < 0 || place_in_graph(own).is_before(place_in_graph(first))))
+        first = own;
+    });
+    bool is_first = first >= 0;
+    for_each_use(node, [&](const Use& use, const Value&) {
+      is_first =
+          is_first && (of(*use.node).group == first || place_in_graph(first).is_before(*use.node));
+    });
+    return is_first ? first : -1;
+  }
+
+  const Node& place_in_graph(int32_t group) const {
+    return *groups_[static_cast<size_t>(group)].nodes[0];
+  }
+
+  bool is_visible_in(const Node& node, int32_t group) {
+    bool is_visible = gives_output(node);
+    for_each_use(node, [&](const Use& use, const Value&) {
+      is_visible = is_visible || of(*use.node).group != group;
+    });
+    return is_visible;
   }
 
   void start(Node& node) {
@@ -260,65 +158,87 @@ class Finder {
     if (of(node).role != Role::kLoops) return;
     group.loops = &node;
     group.loops_place = static_cast<int32_t>(group.places.size());
-    group.places.push_back({.repeats = !reads_once(node.op())});
+    group.places.push_back({.repeats = !computes_once(node)});
   }
 
   bool join(Node& node, int32_t index) {
     Group& group = groups_[static_cast<size_t>(index)];
     if (group.nodes.size() == kMaxNodes || !same_placement(node, *group.nodes[0])) return false;
+    const bool is_visible = is_visible_in(node, index);
     std::vector<Place> places = group.places;
-    const auto place = place_of(node, group, places);
+    const auto place = place_of(node, index, places);
     if (!place) return false;
-    const bool is_first = *place == 0;
-    if (has_visible_result(node) && (!is_first || group.loops != nullptr)) return false;
-    if (of(node).role == Role::kLoops && !(is_first && can_take_loops(group, node))) return false;
-    const bool repeats = places[static_cast<size_t>(*place)].repeats;
+    if (of(node).role == Role::kLoops && !(*place == 0 && can_take_loops(group, node)))
+      return false;
+    if (is_visible && !can_give(node, group, *place)) return false;
+    bool& repeats = places[static_cast<size_t>(*place)].repeats;
+    if (is_visible) repeats = false;  // further loops read it from memory
     if (repeats && (!is_cheap(node) || group.repeated == kMaxRepeated)) return false;
     const auto inputs = inputs_with(group, node);
     if (!inputs) return false;
     group.inputs = *inputs;
-    group.places = std::move(places);
     group.repeated += repeats ? 1 : 0;
+    group.results += is_visible ? 1 : 0;
+    group.places = std::move(places);
     of(node).group = index;
     of(node).place = *place;
+    of(node).is_visible = is_visible;
     add_loops(group, node);
     group.nodes.push_back(&node);
     return true;
   }
 
+  // Returns whether a kernel can store the node's results: at the index of the others, all of which
+  // come after loops if the group has some, or as the row that loops read.
+  bool can_give(const Node& node, const Group& group, int32_t place) {
+    const bool has_one_result = node.output_count() == 1 || of(node).role == Role::kLoops;
+    if (group.results == kMaxResults || !has_one_result) return false;
+    if (place == 0) return group.loops == nullptr;
+    return place == group.loops_place && stores_operand(*group.loops) &&
+           group.loops->input(0) == &node.output();
+  }
+
   // Returns the place where the node's elements are computed, which may be a new one; nothing when
   // they are read in a way that elements cannot be computed for.
-  std::optional<int32_t> place_of(const Node& node, const Group& group,
-                                  std::vector<Place>& places) {
+  std::optional<int32_t> place_of(const Node& node, int32_t index, std::vector<Place>& places) {
+    const Group& group = groups_[static_cast<size_t>(index)];
     std::optional<int32_t> common;
-    const std::vector<Use>& uses = node.output().uses();
-    for (const Use& use : uses) {
-      if (of(*use.node).role == Role::kLoops && use.input != 0) return std::nullopt;
-      const int32_t place = place_of_read(node, use, group);
+    bool is_readable = true, repeats = false;
+    std::vector<const Value*> seen;
+    for_each_use(node, [&](const Use& use, const Value& value) {
+      if (of(*use.node).group != index) return;
+      is_readable = is_readable && (of(*use.node).role != Role::kLoops || use.input == 0 ||
+                                    use.node->op() == Op::kConcat);
+      const int32_t place = place_of_read(value, use, group);
       if (common && *common != place) common = -1;
       if (!common) common = place;
-    }
-    if (!common || *common >= 0) return common;
-    const bool repeats = uses.size() > 1 || repeats_in(node, uses[0], places);
+      const bool is_again = std::find(seen.begin(), seen.end(), &value) != seen.end();
+      seen.push_back(&value);
+      repeats = repeats || is_again || repeats_in(value, use, places);
+    });
+    if (!is_readable) return std::nullopt;
+    if (*common >= 0) return common;
     places.push_back({.repeats = repeats});
     return static_cast<int32_t>(places.size()) - 1;
   }
 
-  // Returns the place at whose index the reader reads the node's result, or -1: at another index.
-  int32_t place_of_read(const Node& node, const Use& use, const Group& group) {
+  // Returns the place at whose index the reader reads the value, or -1: at another index.
+  int32_t place_of_read(const Value& value, const Use& use, const Group& group) {
     const Member& reader = of(*use.node);
-    if (reader.role == Role::kLoops) return group.loops_place;
-    const bool same_index = reader.role == Role::kElementwise &&
-                            node.output().type().dims == use.node->output().type().dims;
+    if (reader.role == Role::kLoops) return use.node->op() == Op::kConcat ? -1 : group.loops_place;
+    const bool same_index =
+        reader.role == Role::kElementwise && value.type().dims == use.node->output().type().dims;
     return same_index ? reader.place : -1;
   }
 
-  // Returns whether the only reader reads elements more than once.
-  bool repeats_in(const Node& node, const Use& use, const std::vector<Place>& places) {
+  // Returns whether the reader reads elements of the value more than once.
+  bool repeats_in(const Value& value, const Use& use, const std::vector<Place>& places) {
     const Member& reader = of(*use.node);
-    const bool is_moved = reader.role == Role::kReshape || reader.role == Role::kPermute;
-    const bool is_longer = node.output().type().rank() < use.node->output().type().rank() &&
-                           only_splits(node.output().type().dims, use.node->output().type().dims);
+    const Value& result = use.node->output();
+    const bool is_moved = reader.role == Role::kReshape || reader.role == Role::kMove ||
+                          use.node->op() == Op::kConcat;
+    const bool is_longer = value.type().rank() < result.type().rank() &&
+                           only_splits(value.type().dims, result.type().dims);
     return !(is_moved || is_longer) || places[static_cast<size_t>(reader.place)].repeats;
   }
 
@@ -332,7 +252,7 @@ class Finder {
     for (auto member = group.nodes.rbegin(); member != group.nodes.rend(); ++member) {
       const bool depends = reads_any(**member, dependent);
       if (depends) dependent.push_back(*member);
-      if (!depends && (*member == group.nodes[0] || has_visible_result(**member))) return false;
+      if (!depends && (*member == group.nodes[0] || of(**member).is_visible)) return false;
     }
     return true;
   }
@@ -375,23 +295,13 @@ class Finder {
   }
 
   const Graph& graph_;
+  const bool has_states_;
   std::vector<Member> members_;         // by node id
   std::vector<bool> has_control_edge_;  // by node id; empty: none has one
   std::vector<Group> groups_;
 };
 
 }  // namespace
-
-bool is_parameter(const Node& node, size_t input) {
-  const Value* value = node.input(input);
-  if (input == 0 || value == nullptr || !value->is_constant() || value->is_input()) return false;
-  const loop::LoweringRow* row = loop::find_lowering(node.op());
-  const OpRow* op = find_op(node.op());
-  const bool has_parameters = node.op() == Op::kExpand ||
-                              (row != nullptr && row->nests != nullptr) ||
-                              (op != nullptr && (op->flags & kView) != 0);
-  return has_parameters && value->type().dtype == DType::kI64;
-}
 
 std::vector<std::vector<Node*>> find_element_groups(const Graph& graph) {
   return Finder(graph).run();

@@ -5,33 +5,39 @@
 //   after:   %y = Fused(%a, %b) {body = @y}      @y contains the four nodes
 //
 // Legal because the body computes exactly what the nodes computed, and the graph in which each
-// group is one node has no cycle. Nodes are visited from the last to the first, readers before
-// producers, and a node joins a group only when every node that reads it is in that group. So in
-// the graph of groups so far the group is its only successor, and a path from the group to the node
-// would have been a cycle before; making both one node closes none. Nodes with control edges take
-// no part. Each node is visited once and asks a bounded number of members, so the pass is linear.
+// group is one node has no cycle: a group stands where its last node stood, and every reader of a
+// member is in the group or after that place, so all edges between groups lead forward. Nodes are
+// visited from the last to the first, readers before producers, so the place of a group is that of
+// the node that began it. Nodes with control edges take no part. Each node is visited once, with
+// its readers, so the pass is linear.
 //
 // element_groups.h says which nodes may join. Bodies of control flow are left alone: they run node
 // by node. Must run after the fusion of epilogues, which takes what a contraction can compute on
 // the way.
+#include <algorithm>
+
 #include "common/ops/attributes.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/fusion/element_groups.h"
+#include "stages/optimize/fusion/element_roles.h"
 #include "stages/optimize/fusion/fused_node.h"
 #include "stages/optimize/fusion/fusion.h"
 
 namespace sluice {
 namespace {
 
-// Returns the values that stay visible: those of the last nodes, outputs of the graph, and results
-// of nodes that are kept.
+// Returns the values that stay visible: those that are read elsewhere, outputs of the graph, and
+// results of nodes that are kept.
 std::vector<Value*> visible_values(const std::vector<Node*>& nodes) {
+  const auto is_outside = [&](const Use& use) {
+    return std::find(nodes.begin(), nodes.end(), use.node) == nodes.end();
+  };
   std::vector<Value*> visible;
   for (const Node* node : nodes) {
     for (size_t i = 0; i < node->output_count(); ++i) {
       Value& value = node->output(i);
-      const bool is_last = node == nodes.back() && value.is_used();
-      if (is_last || value.is_output() || node->placement.keep) visible.push_back(&value);
+      const bool is_read = std::any_of(value.uses().begin(), value.uses().end(), is_outside);
+      if (is_read || value.is_output() || node->placement.keep) visible.push_back(&value);
     }
   }
   return visible;

@@ -137,13 +137,33 @@ graph @y(%x: f32[4, 16], %mask: f32[1, 16]) -> (%y) fused {
 )");
 }
 
-// The loops of a softmax read their operand several times.
-TEST(FuseElementwise, WhatIsDearBeforeASoftmaxStaysApart) {
-  expect_unchanged(fuse_elementwise, R"(graph @main(%x: f32[4, 16]) -> (%y) {
+// The loops of a softmax read their operand several times, from scratch where a row fits.
+TEST(FuseElementwise, WhatIsDearBeforeASoftmaxOfShortRows) {
+  expect_fused(R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  %0: f32[4, 16] = Exp(%x)
+  %y: f32[4, 16] = Softmax(%0) {axis = -1}
+}
+)",
+               R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  %y: f32[4, 16] = Fused(%x) {body = @y}
+}
+graph @y(%x: f32[4, 16]) -> (%y) fused {
   %0: f32[4, 16] = Exp(%x)
   %y: f32[4, 16] = Softmax(%0) {axis = -1}
 }
 )");
+}
+
+TEST(FuseElementwise, WhatIsDearBeforeASoftmaxOfLongRowsStaysApart) {
+  for (const std::string row : {"5000", "N"}) {
+    expect_unchanged(fuse_elementwise, fmt::format(R"(symbol N = dim(@main, %x, 1) in [1, *]
+graph @main(%x: f32[4, {0}], %n: f32[4, N]) -> (%y) {{
+  %0: f32[4, {0}] = Exp(%x)
+  %y: f32[4, {0}] = Softmax(%0) {{axis = -1}}
+}}
+)",
+                                                   row));
+  }
 }
 
 // Its axes become constants of the body.
@@ -203,8 +223,144 @@ TEST(FuseElementwise, AReductionIsNotReadByABroadcast) {
 
 TEST(FuseElementwise, AVisibleValueThatDoesNotDependOnTheLoops) {
   expect_unchanged(fuse_elementwise, R"(graph @main(%x: f32[4, 16]) -> (%z, %y) {
+  %a = constant i64[1] [1]
   %z: f32[4, 16] = Neg(%x)
-  %y: f32[4, 16] = Softmax(%z) {axis = -1}
+  %y: f32[4] = ReduceSum(%z, %a) {keepdims = 0}
+}
+)");
+}
+
+// A residual sum is stored on the way to the normalisation that reads it; later nodes read it too.
+TEST(FuseElementwise, AVisibleRowOfANormalization) {
+  expect_fused(
+      R"(graph @main(%x: f32[4, 16], %r: f32[4, 16], %s: f32[16], %w: f32[16, 16]) -> (%y) {
+  %0: f32[4, 16] = Add(%x, %r)
+  %1: f32[4, 16] = LayerNormalization(%0, %s) {axis = -1}
+  %2: f32[4, 16] = MatMul(%1, %w)
+  %y: f32[4, 16] = Sub(%2, %0)
+}
+)",
+      R"(graph @main(%x: f32[4, 16], %r: f32[4, 16], %s: f32[16], %w: f32[16, 16]) -> (%y) {
+  %0: f32[4, 16], %1: f32[4, 16] = Fused(%x, %r, %s) {body = @fused}
+  %2: f32[4, 16] = MatMul(%1, %w)
+  %y: f32[4, 16] = Sub(%2, %0)
+}
+graph @fused(%x: f32[4, 16], %r: f32[4, 16], %s: f32[16]) -> (%0, %1) fused {
+  %0: f32[4, 16] = Add(%x, %r)
+  %1: f32[4, 16] = LayerNormalization(%0, %s) {axis = -1}
+}
+)");
+}
+
+// Their readers come after the group.
+TEST(FuseElementwise, SeveralResults) {
+  expect_fused(R"(graph @main(%x: f32[4, 16], %w: f32[16, 16]) -> (%y) {
+  %0: f32[4, 16] = Tanh(%x)
+  %1: f32[4, 16] = Exp(%0)
+  %2: f32[4, 16] = MatMul(%1, %w)
+  %3: f32[4, 16] = MatMul(%0, %w)
+  %y: f32[4, 16] = Sub(%2, %3)
+}
+)",
+               R"(graph @main(%x: f32[4, 16], %w: f32[16, 16]) -> (%y) {
+  %0: f32[4, 16], %1: f32[4, 16] = Fused(%x) {body = @fused}
+  %2: f32[4, 16] = MatMul(%1, %w)
+  %3: f32[4, 16] = MatMul(%0, %w)
+  %y: f32[4, 16] = Sub(%2, %3)
+}
+graph @fused(%x: f32[4, 16]) -> (%0, %1) fused {
+  %0: f32[4, 16] = Tanh(%x)
+  %1: f32[4, 16] = Exp(%0)
+}
+)");
+}
+
+// Rotary positions: every part of the result is computed from its part of the operand.
+TEST(FuseElementwise, SlicesAndAConcat) {
+  expect_fused(R"(graph @main(%x: f32[4, 16], %s: f32[16]) -> (%y) {
+  %a = constant i64[1] [0]
+  %b = constant i64[1] [8]
+  %c = constant i64[1] [16]
+  %one = constant i64[1] [1]
+  %0: f32[4, 8] = Slice(%x, %a, %b, %one)
+  %1: f32[4, 8] = Slice(%x, %b, %c, %one)
+  %2: f32[4, 8] = Neg(%1)
+  %3: f32[4, 16] = Concat(%2, %0) {axis = 1}
+  %y: f32[4, 16] = Mul(%3, %s)
+}
+)",
+               R"(graph @main(%x: f32[4, 16], %s: f32[16]) -> (%y) {
+  %y: f32[4, 16] = Fused(%x, %s) {body = @y}
+}
+graph @y(%x: f32[4, 16], %s: f32[16]) -> (%y) fused {
+  %a = constant i64[1] [0]
+  %b = constant i64[1] [8]
+  %one = constant i64[1] [1]
+  %c = constant i64[1] [16]
+  %0: f32[4, 8] = Slice(%x, %a, %b, %one)
+  %1: f32[4, 8] = Slice(%x, %b, %c, %one)
+  %2: f32[4, 8] = Neg(%1)
+  %3: f32[4, 16] = Concat(%2, %0) {axis = 1}
+  %y: f32[4, 16] = Mul(%3, %s)
+}
+)");
+}
+
+// A gate: both halves are read where they lie.
+TEST(FuseElementwise, ASplitAndAPad) {
+  expect_fused(R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  %p = constant i64[4] [0, 1, 0, 1]
+  %0: f32[4, 8], %1: f32[4, 8] = Split(%x) {axis = 1}
+  %2: f32[4, 8] = Sigmoid(%0)
+  %3: f32[4, 8] = Mul(%2, %1)
+  %4: f32[4, 10] = Pad(%3, %p)
+  %y: f32[4, 10] = Neg(%4)
+}
+)",
+               R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  %y: f32[4, 10] = Fused(%x) {body = @y}
+}
+graph @y(%x: f32[4, 16]) -> (%y) fused {
+  %p = constant i64[4] [0, 1, 0, 1]
+  %0: f32[4, 8], %1: f32[4, 8] = Split(%x) {axis = 1}
+  %2: f32[4, 8] = Sigmoid(%0)
+  %3: f32[4, 8] = Mul(%2, %1)
+  %4: f32[4, 10] = Pad(%3, %p)
+  %y: f32[4, 10] = Neg(%4)
+}
+)");
+}
+
+// Every other element of a line is no vector.
+TEST(FuseElementwise, ASliceWithGapsStaysApart) {
+  expect_unchanged(fuse_elementwise, R"(graph @main(%x: f32[4, 32]) -> (%y) {
+  %a = constant i64[1] [0]
+  %b = constant i64[1] [32]
+  %one = constant i64[1] [1]
+  %two = constant i64[1] [2]
+  %0: f32[4, 16] = Slice(%x, %a, %b, %one, %two)
+  %y: f32[4, 16] = Exp(%0)
+}
+)");
+}
+
+TEST(FuseElementwise, AConcatThatMayAppendToAStateStaysAlone) {
+  const auto graph = [](const std::string& option) {
+    return option + R"(symbol P = dim(@main, %past, 0) in [0, 8]
+graph @main(%x: f32[4, 16], %past: f32[P, 16]) -> (%all, %y) {
+  %all: f32[P + 4, 16] = Concat(%past, %x) {axis = 0}
+  %y: f32[P + 4, 16] = Neg(%all)
+}
+)";
+  };
+  expect_rewrite(fuse_elementwise, graph("option \"state\" = \"all=past\"\n"), graph(""));
+  expect_rewrite(fuse_elementwise, graph(""), R"(symbol P = dim(@main, %past, 0) in [0, 8]
+graph @main(%x: f32[4, 16], %past: f32[P, 16]) -> (%all, %y) {
+  %all: f32[P + 4, 16], %y: f32[P + 4, 16] = Fused(%past, %x) {body = @y}
+}
+graph @y(%past: f32[P, 16], %x: f32[4, 16]) -> (%all, %y) fused {
+  %all: f32[P + 4, 16] = Concat(%past, %x) {axis = 0}
+  %y: f32[P + 4, 16] = Neg(%all)
 }
 )");
 }
@@ -418,8 +574,30 @@ Module random_network(uint32_t seed, int nodes) {
       module.make_constant(module.intern(Type::fixed_tensor(DType::kF32, {16, 16})), bytes));
   constexpr Op kOne[] = {Op::kTanh, Op::kNeg, Op::kSigmoid, Op::kSoftmax, Op::kAbs, Op::kErf};
   constexpr Op kTwo[] = {Op::kAdd, Op::kMul, Op::kMax, Op::kMatMul};
+  // Turns the halves of every line around: Concat(Slice, Slice).
+  const auto turned = [&](Value& x) -> Value& {
+    const auto numbers = [&](int64_t number) {
+      const TypeId type = module.intern(Type::fixed_tensor(DType::kI64, {1}));
+      std::vector<std::byte> bytes(sizeof(number));
+      std::memcpy(bytes.data(), &number, sizeof(number));
+      return &graph.add_constant(module.make_constant(type, std::move(bytes)));
+    };
+    std::vector<Value*> halves;
+    for (const int64_t start : {8, 0}) {
+      Node& half = graph.add_node(Op::kSlice, {&x, numbers(start), numbers(start + 8), numbers(1)});
+      half.output().set_type(module.intern(Type::fixed_tensor(DType::kF32, {4, 8})));
+      halves.push_back(&half.output());
+    }
+    Value& joined = append(graph, Op::kConcat, halves);
+    joined.producer()->set(attributes::Concat::axis, int64_t{1});
+    return joined;
+  };
   for (int i = 0; i < nodes; ++i) {
     const auto any = [&] { return values[values.size() - 1 - pick(std::min<size_t>(6, i + 2))]; };
+    if (pick(8) == 0) {
+      values.push_back(&turned(*any()));
+      continue;
+    }
     const bool two = pick(2) == 0;
     const Op op = two ? kTwo[pick(std::size(kTwo))] : kOne[pick(std::size(kOne))];
     Value* const first = any();

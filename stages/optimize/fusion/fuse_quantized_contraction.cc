@@ -7,8 +7,8 @@
 //
 // Legal because the body computes exactly what the nodes computed. DequantizeLinear nodes are
 // copied: those with other readers stay. From the contraction the chain is extended by elementwise
-// nodes, each the only reader of the one before and an epilogue that the aicore engine takes, to a
-// QuantizeLinear with one scale. Without QuantizeLinear the result is f32. MatMulInteger and
+// nodes that are an epilogue which the aicore engine takes (epilogue_chain.h), to a QuantizeLinear
+// with one scale. Without QuantizeLinear the result is f32. MatMulInteger and
 // ConvInteger start a chain with a Cast to f32. Only what the engine takes
 // (common/target/quantized.h) is fused: all else is dequantized, computed and quantized in floats.
 //
@@ -16,36 +16,34 @@
 #include "common/pass/boundary.h"
 #include "common/target/aicore.h"
 #include "common/target/quantized.h"
+#include "stages/optimize/fusion/epilogue_chain.h"
 #include "stages/optimize/fusion/fused_node.h"
 #include "stages/optimize/fusion/fusion.h"
 
 namespace sluice {
 namespace {
 
-// A longer epilogue would not stay in a core's registers; the nodes after it run on their own.
-constexpr size_t kLongestChain = 64;
-
 class QuantizedChain {
  public:
-  explicit QuantizedChain(Node& anchor) : nodes_{&anchor} {}
+  explicit QuantizedChain(Node& anchor) : chain_(anchor, true) {}
 
   // Returns false when the anchor's operands are not integers, or nothing is gained.
   bool grow() {
     if (!start()) return false;
-    while (nodes_.size() < kLongestChain && take_elementwise()) {
-    }
+    chain_.grow();
+    quantized_.result = &end();
     take_quantization();
     return quantized_unsupported_reason(anchor(), quantized_).empty();
   }
 
-  const std::vector<Node*>& nodes() const { return nodes_; }  // the anchor first
+  const std::vector<Node*>& nodes() const { return chain_.nodes(); }  // the anchor first
   // Returns the DequantizeLinear nodes of the operands; none for integer anchors.
   std::vector<Node*> dequantizations() const {
     if (is_integer_contraction(anchor().op())) return {};
     return {anchor().input(0)->producer(), anchor().input(1)->producer()};
   }
-  Node& anchor() const { return *nodes_.front(); }
-  Value& end() const { return nodes_.back()->output(); }
+  Node& anchor() const { return chain_.anchor(); }
+  Value& end() const { return chain_.end(); }
 
  private:
   bool start() {
@@ -70,45 +68,20 @@ class QuantizedChain {
                   .result = &end()};
     const Value* bias = anchor().input(2);
     return anchor().op() != Op::kGemm || bias == nullptr ||
-           epilogue_shape(bias->type(), anchor()).has_value();
+           is_epilogue_operand(bias->type(), anchor(), true);
   }
 
   // Returns the one node that reads the chain's end, when it may join the chain.
   Node* reader() const {
-    const std::vector<Use>& uses = end().uses();
-    if (uses.empty() || end().is_output()) return nullptr;
-    Node* node = uses[0].node;
-    for (const Use& use : uses) {
-      if (use.node != node) return nullptr;
-    }
-    return node->placement.keep || !(node->placement == anchor().placement) ? nullptr : node;
+    Node* node = chain_.reader();
+    return node == nullptr || node->placement.keep || !(node->placement == anchor().placement)
+               ? nullptr
+               : node;
   }
 
   void take(Node& node) {
-    nodes_.push_back(&node);
+    chain_.take(node);
     quantized_.result = &end();
-  }
-
-  bool take_elementwise() {
-    Node* node = reader();
-    if (node == nullptr || !is_epilogue_op(*node) ||
-        node->output().type().dims != anchor().output().type().dims)
-      return false;
-    for (size_t i = 0; i < node->input_count(); ++i) {
-      const Value* input = node->input(i);
-      if (input == nullptr || input == &end()) continue;
-      if (!epilogue_shape(input->type(), anchor()) || is_made_inside(*input)) return false;
-      if (node->op() == Op::kClip && !belongs_in_body(*input)) return false;
-    }
-    take(*node);
-    return true;
-  }
-
-  bool is_made_inside(const Value& value) const {
-    for (const Node* node : nodes_) {
-      if (value.producer() == node) return true;
-    }
-    return false;
   }
 
   void take_quantization() {
@@ -123,7 +96,7 @@ class QuantizedChain {
     quantized_.y = {&end(), node->input(1), node->input(2)};
   }
 
-  std::vector<Node*> nodes_;
+  EpilogueChain chain_;
   QuantizedContraction quantized_;
 };
 

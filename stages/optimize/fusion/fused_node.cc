@@ -30,7 +30,8 @@ void FusedNode::copy(const Node& node) {
 }
 
 void FusedNode::take_in(const Value& constant) {
-  inside_[&constant] = &body_.add_constant(constant.segment(), constant.name());
+  Value*& known = inside_[&constant];
+  if (known == nullptr) known = &body_.add_constant(constant.segment(), constant.name());
 }
 
 Node& FusedNode::replace(const Node& anchor, const std::vector<Node*>& nodes) {

@@ -63,12 +63,10 @@ class Placer {
   }
 
  private:
-  // Whether a Concat may append to a state in its memory, which costs less than any kernel: a task
-  // of host_cpu (sluice-subgraph-optimize, store-states-in-place).
+  // Returns whether the node may become a task of host_cpu that appends to a state
+  // (sluice-subgraph-optimize, store-states-in-place).
   bool may_append(const Node& node) const {
-    return has_states_ && node.op() == Op::kConcat && node.output().is_output() &&
-           node.input(0) != nullptr && node.input(0)->is_input() && !node.input(0)->is_constant() &&
-           table_.find(EngineId::kHostCpu) != nullptr;
+    return has_states_ && may_append_to_state(node) && table_.find(EngineId::kHostCpu) != nullptr;
   }
 
   void place(Node& node) {

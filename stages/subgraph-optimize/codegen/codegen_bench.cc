@@ -194,7 +194,7 @@ void bench_bert(const DeviceProfile& profile) {
     s.b_packed = true;
     EpilogueBuilder e;
     const int half = e.mul(e.accumulator(), e.constant(0.5f));
-    const int erf = e.unary(EpilogueOp::kErf, e.mul(e.accumulator(), e.constant(0.70710678f)));
+    const int erf = e.scalar(loop::ScalarOp::kErf, e.mul(e.accumulator(), e.constant(0.70710678f)));
     s.epilogue = e.finish(e.mul(half, e.add(erf, e.constant(1))));
     bench_matmul("matmul 128x768x3072 packed, gelu", s, profile);
   }

@@ -1,12 +1,15 @@
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <stdexcept>
 
 #include "common/ir/module.h"
 #include "common/ir/value_storage.h"
 #include "common/loop/lowering.h"
+#include "common/loop/scalar_value.h"
 #include "common/target/kernel_specification.h"
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
@@ -145,63 +148,41 @@ std::vector<float> transposed(const std::vector<float>& from, int64_t n, int64_t
 
 namespace {
 
-double evaluate(const EpilogueInstruction& i, const std::vector<double>& v) {
-  switch (i.op) {
-    case EpilogueOp::kAdd:
-      return v[i.a] + v[i.b];
-    case EpilogueOp::kSub:
-      return v[i.a] - v[i.b];
-    case EpilogueOp::kMul:
-      return v[i.a] * v[i.b];
-    case EpilogueOp::kDiv:
-      return v[i.a] / v[i.b];
-    case EpilogueOp::kMax:
-      return std::isnan(v[i.a]) || v[i.a] > v[i.b] ? v[i.a] : v[i.b];
-    case EpilogueOp::kMin:
-      return std::isnan(v[i.a]) || v[i.a] < v[i.b] ? v[i.a] : v[i.b];
-    case EpilogueOp::kNeg:
-      return -v[i.a];
-    case EpilogueOp::kAbs:
-      return std::fabs(v[i.a]);
-    case EpilogueOp::kRelu:
-      return v[i.a] < 0 ? 0 : v[i.a];
-    case EpilogueOp::kExp:
-      return std::exp(v[i.a]);
-    case EpilogueOp::kTanh:
-      return std::tanh(v[i.a]);
-    case EpilogueOp::kErf:
-      return std::erf(v[i.a]);
-    case EpilogueOp::kSigmoid:
-      return 1 / (1 + std::exp(-v[i.a]));
-    case EpilogueOp::kSqrt:
-      return std::sqrt(v[i.a]);
-    case EpilogueOp::kReciprocal:
-      return 1 / v[i.a];
-    case EpilogueOp::kSelectPositive:
-      return v[i.a] > 0 ? v[i.b] : v[i.c];
-    default:
-      return NAN;
-  }
+// Computes with f32 as f64.
+DType widened(DType dtype) { return dtype == DType::kF32 ? DType::kF64 : dtype; }
+
+uint64_t constant_bits(const loop::Instruction& own) {
+  if (own.dtype != DType::kF32) return own.bits;
+  return std::bit_cast<uint64_t>(double{std::bit_cast<float>(static_cast<uint32_t>(own.bits))});
+}
+
+uint64_t evaluate(const loop::Instruction& own, const std::vector<loop::Instruction>& code,
+                  const std::vector<uint64_t>& values) {
+  std::array<uint64_t, 3> operands{};
+  for (int i = 0; i < loop::scalar_row(own.op).operands; ++i) operands[i] = values[own.operands[i]];
+  const loop::Instruction& first = code[own.operands[own.op == loop::ScalarOp::kSelect ? 1 : 0]];
+  bool fault = false;
+  return loop::compute_scalar(own.op, widened(first.dtype), widened(own.dtype), operands, fault);
 }
 
 }  // namespace
 
-double reference_epilogue(const Epilogue& epilogue, double accumulator,
+double reference_epilogue(const Epilogue& epilogue, double sum,
                           const std::function<double(int)>& operand) {
-  if (epilogue.code.empty()) return accumulator;
-  std::vector<double> values;
-  for (const EpilogueInstruction& i : epilogue.code) {
-    if (i.op == EpilogueOp::kAccumulator) {
-      values.push_back(accumulator);
-    } else if (i.op == EpilogueOp::kConstant) {
-      values.push_back(i.constant);
-    } else if (i.op == EpilogueOp::kLoad) {
-      values.push_back(operand(i.a));
+  if (epilogue.is_empty()) return sum;
+  std::vector<uint64_t> values;
+  for (const loop::Instruction& own : epilogue.code()) {
+    if (own.kind == loop::InstructionKind::kConstant) {
+      values.push_back(constant_bits(own));
+    } else if (own.kind == loop::InstructionKind::kLoad) {
+      const int buffer = own.access.buffer;
+      values.push_back(std::bit_cast<uint64_t>(
+          buffer == kSum ? sum : operand(static_cast<int>(buffer - kFirstOperand))));
     } else {
-      values.push_back(evaluate(i, values));
+      values.push_back(evaluate(own, epilogue.code(), values));
     }
   }
-  return values.back();
+  return std::bit_cast<double>(values[epilogue.result()]);
 }
 
 std::vector<double> reference_matmul(const MatMulSpec& s, const float* a, const float* b,

@@ -8,6 +8,7 @@
 
 #include "runtime/device/kernel_image.h"
 #include "stages/subgraph-optimize/codegen/conv_kinds.h"
+#include "stages/subgraph-optimize/codegen/epilogue_builder.h"
 
 namespace sluice {
 
@@ -49,8 +50,9 @@ MatMulSpec fixed_at(MatMulSpec spec, const std::vector<int64_t>& symbols);
 ConvSpec fixed_at(ConvSpec spec, const std::vector<int64_t>& symbols);
 PackSpec fixed_at(PackSpec spec, const std::vector<int64_t>& symbols);
 
-// Returns the epilogue's result for one accumulator; operand(i) returns the element of operand i.
-double reference_epilogue(const Epilogue& epilogue, double accumulator,
+// Returns the epilogue's result for one sum of f32, in f64; operand(i) returns the element of
+// operand i.
+double reference_epilogue(const Epilogue& epilogue, double sum,
                           const std::function<double(int)>& operand);
 
 // Computes a matmul whose operands are all indexed with the spec's own strides. b is always the

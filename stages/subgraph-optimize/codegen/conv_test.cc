@@ -150,7 +150,7 @@ TEST_P(ConvKernel, PixelStridesAndEpilogues) {
   check(s);
   EpilogueBuilder gate;  // a factor per image and channel, and one per image
   value = gate.mul(gate.accumulator(), gate.load({{36}, 0, 1}));
-  value = gate.mul(value, gate.unary(EpilogueOp::kSigmoid, value));
+  value = gate.mul(value, gate.scalar(loop::ScalarOp::kSigmoid, value));
   s.epilogue = gate.finish(gate.add(value, gate.load({{1}, 0, 0})));
   check(s);
   s.ci = 8;

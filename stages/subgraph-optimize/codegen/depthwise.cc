@@ -358,6 +358,7 @@ class DepthwiseEmitter {
 Result<GeneratedKernel> generate_depthwise(const DepthwiseSpec& spec,
                                            const DeviceProfile& profile) {
   SLUICE_TRY(check_conv(spec.conv));
+  SLUICE_TRY(check_epilogue(spec.conv.epilogue, 1));
   const DepthwisePlan plan = choose_depthwise_plan(spec.conv, profile);
   if (!plan.possible)
     return make_error(ErrorCode::kNotLowerable,

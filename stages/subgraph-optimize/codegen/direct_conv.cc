@@ -486,6 +486,7 @@ class DirectEmitter {
 Result<GeneratedKernel> generate_direct_conv(const DirectConvSpec& spec,
                                              const DeviceProfile& profile) {
   SLUICE_TRY(check_conv(spec.conv));
+  SLUICE_TRY(check_epilogue(spec.conv.epilogue, 1));
   const DirectConvPlan plan = choose_direct_plan(spec.conv, profile);
   if (!plan.possible)
     return make_error(ErrorCode::kNotLowerable,

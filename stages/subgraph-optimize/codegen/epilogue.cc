@@ -1,66 +1,66 @@
 #include "stages/subgraph-optimize/codegen/epilogue.h"
 
 #include <algorithm>
-#include <bit>
 
+#include "common/loop/text.h"
+#include "common/loop/verify.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace sluice {
 namespace {
 
-bool reads_values(const EpilogueInstruction& instruction, int number) {
-  const int operands[] = {instruction.a, instruction.b, instruction.c};
-  for (int i = 0; i < epilogue_arity(instruction.op); ++i) {
-    if (operands[i] < 0 || operands[i] >= number) return false;
+using loop::Instruction;
+using loop::InstructionKind;
+using loop::LoopGraph;
+
+// Returns why the loops are not what is computed at one point, or an empty text.
+std::string point_reason(const LoopGraph& loops) {
+  const loop::Nest& nest = loops.nests[0];
+  if (loops.nests.size() != 1 || nest.sweeps.size() != 1 || !nest.axes.empty())
+    return "it has loops";
+  const loop::Sweep& sweep = nest.sweeps[0];
+  if (!sweep.accumulators.empty()) return "it accumulates";
+  if (sweep.stores.size() != 1 || sweep.stores[0].access.buffer != kStoredElement ||
+      !sweep.stores[0].guards.empty())
+    return "it does not store its element once";
+  for (const Instruction& own : nest.instructions) {
+    if (own.kind == InstructionKind::kConstant) continue;
+    if (own.kind == InstructionKind::kLoad && own.access.buffer != kStoredElement) continue;
+    if (own.kind != InstructionKind::kScalar || loop::may_fault(own.op, own.dtype))
+      return "it has an instruction that needs loops, or may fault";
   }
-  return true;
+  return {};
+}
+
+// Returns why the buffers do not fit the operands, or an empty text.
+std::string buffer_reason(const Epilogue& epilogue, DType sum) {
+  const std::vector<loop::Buffer>& buffers = epilogue.loops.buffers;
+  const size_t expected = epilogue.operands.size() + kFirstOperand;
+  if (buffers.size() != expected)
+    return fmt::format("it has {} buffers, expected {}", buffers.size(), expected);
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (!buffers[i].dims.empty()) return fmt::format("its buffer {} has axes", i);
+    const DType dtype = i == kSum ? sum : DType::kF32;
+    if (i != kStoredElement && buffers[i].dtype != dtype)
+      return fmt::format("its buffer {} is not of {}", i, dtype_name(dtype));
+  }
+  return {};
+}
+
+Result<void> check_loops(const Epilogue& epilogue, DType sum) {
+  if (auto verified = loop::verify(epilogue.loops); !verified)
+    return make_error(ErrorCode::kCodegen, "epilogue: {}", verified.error().message);
+  std::string reason = point_reason(epilogue.loops);
+  if (reason.empty()) reason = buffer_reason(epilogue, sum);
+  if (reason.empty()) return {};
+  return make_error(ErrorCode::kCodegen, "epilogue: {}", reason);
 }
 
 }  // namespace
 
-int epilogue_arity(EpilogueOp op) {
-  switch (op) {
-    case EpilogueOp::kAccumulator:
-    case EpilogueOp::kConstant:
-    case EpilogueOp::kLoad:
-      return 0;
-    case EpilogueOp::kAdd:
-    case EpilogueOp::kSub:
-    case EpilogueOp::kMul:
-    case EpilogueOp::kDiv:
-    case EpilogueOp::kMax:
-    case EpilogueOp::kMin:
-      return 2;
-    case EpilogueOp::kSelectPositive:
-      return 3;
-    case EpilogueOp::kNeg:
-    case EpilogueOp::kAbs:
-    case EpilogueOp::kRelu:
-    case EpilogueOp::kExp:
-    case EpilogueOp::kTanh:
-    case EpilogueOp::kErf:
-    case EpilogueOp::kSigmoid:
-    case EpilogueOp::kSqrt:
-    case EpilogueOp::kReciprocal:
-      return 1;
-  }
-  return 0;  // unreachable: the compiler checks that every op has its case
-}
-
-Result<void> check_epilogue(const Epilogue& epilogue, size_t batch_rank) {
-  for (size_t i = 0; i < epilogue.code.size(); ++i) {
-    const EpilogueInstruction& instruction = epilogue.code[i];
-    if (!reads_values(instruction, static_cast<int>(i))) {
-      return make_error(ErrorCode::kCodegen, "epilogue value {} reads a value that is not earlier",
-                        i);
-    }
-    const int operand_count = static_cast<int>(epilogue.operands.size());
-    if (instruction.op == EpilogueOp::kLoad &&
-        (instruction.a < 0 || instruction.a >= operand_count)) {
-      return make_error(ErrorCode::kCodegen, "epilogue value {} loads operand {} of {}", i,
-                        instruction.a, operand_count);
-    }
-  }
+Result<void> check_epilogue(const Epilogue& epilogue, size_t batch_rank, DType sum) {
+  if (!epilogue.is_empty()) SLUICE_TRY(check_loops(epilogue, sum));
   for (size_t i = 0; i < epilogue.operands.size(); ++i) {
     const EpilogueOperand& operand = epilogue.operands[i];
     if (!operand.column_stride.is_fixed_at(0) && !operand.column_stride.is_fixed_at(1)) {
@@ -89,26 +89,15 @@ bool is_fixed(const Epilogue& epilogue) {
 
 std::string canonical_text(const Epilogue& epilogue) {
   std::string text = "epilogue";
-  for (const EpilogueInstruction& i : epilogue.code) {
-    text += fmt::format(" {}:{},{},{},{:08x}", static_cast<int>(i.op), i.a, i.b, i.c,
-                        std::bit_cast<uint32_t>(i.constant));
-  }
   for (const EpilogueOperand& operand : epilogue.operands) {
     std::vector<std::string> strides;
     for (const Extent& stride : operand.batch_strides) strides.push_back(canonical_text(stride));
     text += fmt::format(" operand {} {} [{}]", canonical_text(operand.row_stride),
                         canonical_text(operand.column_stride), fmt::join(strides, ","));
   }
-  return text;
-}
-
-Epilogue EpilogueBuilder::finish(int result) {
-  if (result != static_cast<int>(epilogue_.code.size()) - 1) {
-    // Appends a copy of the value, since the last value is stored: x + (-0) is x for every x.
-    const int zero = constant(-0.0f);
-    binary(EpilogueOp::kAdd, result, zero);
-  }
-  return std::move(epilogue_);
+  if (epilogue.is_empty()) return text;
+  return text + fmt::format(" math {}\n{}", math_precision_name(epilogue.math),
+                            loop::print_loops(epilogue.loops));
 }
 
 }  // namespace sluice

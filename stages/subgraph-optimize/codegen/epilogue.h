@@ -1,19 +1,25 @@
-// The program that a kernel applies to each result before it stores it: straight-line, over vectors
-// of output elements.
+// What a kernel computes of each of its sums before it is stored: a loop graph of one point.
 //
-// A program is a list of instructions; instruction i defines value i and reads earlier values only.
-// The last value is stored. An empty program stores the accumulator. Example, relu(acc +
-// bias[column] + residual):
+// The loops around that point are the kernel's own, so all buffers of the graph have rank 0: the
+// stored element, the sum, then one for each operand. One sweep without axes computes the element
+// from the others. A graph without nests stores the sum. Example, relu(sum + bias[column]):
 //
-//   EpilogueBuilder e;
-//   int sum = e.add(e.accumulator(), e.load(EpilogueOperand::column()));
-//   sum = e.add(sum, e.load(EpilogueOperand::full(row_stride)));
-//   spec.epilogue = e.finish(e.relu(sum));
+//   buffer y0: f32[] written
+//   buffer x1: f32[]
+//   buffer x2: f32[]
+//   nest {
+//     sweep {
+//       %0: f32 = load x1[]
+//       %1: f32 = load x2[]
+//       %2: f32 = add %0, %1
+//       %3: f32 = constant 0
+//       %4: bool = lt %2, %3
+//       %5: f32 = select %4, %3, %2
+//       store y0[] = %5
+//     }
+//   }
 //
-// NaN: every op with a NaN operand produces NaN (relu, max, min and clip too, as ONNX Runtime
-// does). exp, tanh, erf, sigmoid have a relative error below 1e-6 against double precision, are
-// exact in their limits for large |x|, and return +-0, 1 or infinity there as the true function
-// rounds.
+// The meaning of the instructions is that of common/loop/scalar.def.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +28,8 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "common/loop/loop_graph.h"
+#include "common/target/math_precision.h"
 #include "stages/subgraph-optimize/codegen/extent.h"
 
 namespace sluice {
@@ -46,86 +54,31 @@ struct EpilogueOperand {
                               std::vector<Extent> batch_strides = {}) {  // residual
     return {std::move(batch_strides), std::move(row_stride), 1};
   }
-  bool operator==(const EpilogueOperand&) const = default;
 };
 
-enum class EpilogueOp : uint8_t {
-  kAccumulator,  // the sum of products
-  kConstant,     // `constant`
-  kLoad,         // operand number a of Epilogue.operands
-  kAdd,          // a + b
-  kSub,          // a - b
-  kMul,          // a * b
-  kDiv,          // a / b
-  kMax,          // max(a, b)
-  kMin,          // min(a, b)
-  kNeg,          // -a
-  kAbs,          // |a|
-  kRelu,         // max(a, 0)
-  kExp,
-  kTanh,
-  kErf,
-  kSigmoid,  // 1 / (1 + exp(-a))
-  kSqrt,
-  kReciprocal,      // 1 / a
-  kSelectPositive,  // a > 0 ? b : c (a NaN a selects c); with mul: leaky relu, elu
-};
-
-struct EpilogueInstruction {
-  EpilogueOp op = EpilogueOp::kAccumulator;
-  int a = -1, b = -1, c = -1;
-  float constant = 0;
-  bool operator==(const EpilogueInstruction&) const = default;
-};
+// The buffers of Epilogue.loops.
+inline constexpr loop::BufferId kStoredElement = 0, kSum = 1, kFirstOperand = 2;
 
 struct Epilogue {
-  std::vector<EpilogueInstruction> code;
+  loop::LoopGraph loops;
   // The pointers follow the kernel's own, in this order; all are f32.
   std::vector<EpilogueOperand> operands;
-  bool operator==(const Epilogue&) const = default;
+  MathPrecision math = MathPrecision::kDefault;
+
+  bool is_empty() const { return loops.nests.empty(); }
+  // Returns the dtype of the stored elements for sums of a dtype.
+  DType stored(DType sum) const { return is_empty() ? sum : loops.buffers[kStoredElement].dtype; }
+  // Returns the instructions, each after its operands, and the one whose value is stored. The
+  // epilogue is not empty.
+  const std::vector<loop::Instruction>& code() const { return loops.nests[0].instructions; }
+  loop::InstructionId result() const { return loops.nests[0].sweeps[0].stores[0].value; }
 };
 
-// Returns the number of values that an op reads besides constants and operands: 0 to 3.
-int epilogue_arity(EpilogueOp op);
-
-// Returns kCodegen when a value reads itself or a later one, an operand does not exist, a column
-// stride is not 0 or 1, or batch_strides has neither 0 nor `batch_rank` entries.
-Result<void> check_epilogue(const Epilogue& epilogue, size_t batch_rank);
+// Returns kCodegen when the loops do not verify or are not of one point, an instruction may fault,
+// sums are not of the dtype `sum`, an operand does not exist, a column stride is not 0 or 1, or
+// batch_strides has neither 0 nor `batch_rank` entries.
+Result<void> check_epilogue(const Epilogue& epilogue, size_t batch_rank, DType sum = DType::kF32);
 bool is_fixed(const Epilogue& epilogue);  // whether no stride has symbols
 std::string canonical_text(const Epilogue& epilogue);
-
-// Writes programs; every call returns the number of the new value.
-class EpilogueBuilder {
- public:
-  int accumulator() { return push({EpilogueOp::kAccumulator}); }
-  int constant(float value) { return push({EpilogueOp::kConstant, -1, -1, -1, value}); }
-  int load(EpilogueOperand operand) {
-    epilogue_.operands.push_back(std::move(operand));
-    return push({EpilogueOp::kLoad, static_cast<int>(epilogue_.operands.size()) - 1});
-  }
-  int unary(EpilogueOp op, int a) { return push({op, a}); }
-  int binary(EpilogueOp op, int a, int b) { return push({op, a, b}); }
-  int add(int a, int b) { return binary(EpilogueOp::kAdd, a, b); }
-  int sub(int a, int b) { return binary(EpilogueOp::kSub, a, b); }
-  int mul(int a, int b) { return binary(EpilogueOp::kMul, a, b); }
-  int relu(int a) { return unary(EpilogueOp::kRelu, a); }
-  int clip(int a, float low, float high) {
-    return binary(EpilogueOp::kMin, binary(EpilogueOp::kMax, a, constant(low)), constant(high));
-  }
-  int leaky_relu(int a, float slope) {
-    const int scaled = mul(a, constant(slope));
-    return push({EpilogueOp::kSelectPositive, a, a, scaled});
-  }
-  int select_positive(int a, int b, int c) { return push({EpilogueOp::kSelectPositive, a, b, c}); }
-  // Makes `result`, any earlier value, the stored one.
-  Epilogue finish(int result);
-
- private:
-  int push(EpilogueInstruction instruction) {
-    epilogue_.code.push_back(instruction);
-    return static_cast<int>(epilogue_.code.size()) - 1;
-  }
-  Epilogue epilogue_;
-};
 
 }  // namespace sluice

@@ -1,120 +1,59 @@
 #include "stages/subgraph-optimize/codegen/epilogue_emitter.h"
 
-#include "stages/subgraph-optimize/codegen/emit/math.h"
+#include "stages/subgraph-optimize/codegen/emit/scalar.h"
 
 namespace sluice {
 namespace {
 
 using llvm::Value;
+using loop::Instruction;
+using loop::InstructionKind;
 
-// Returns roughly the number of instructions that an op becomes.
-int length_of(EpilogueOp op) {
-  switch (op) {
-    case EpilogueOp::kExp:
-    case EpilogueOp::kTanh:
-    case EpilogueOp::kErf:
-    case EpilogueOp::kSigmoid:
-      return 24;
-    default:
-      return 1;
-  }
+// Returns roughly the number of machine instructions that an instruction becomes.
+int length_of(const Instruction& instruction) {
+  if (instruction.kind != InstructionKind::kScalar) return 1;
+  return loop::scalar_row(instruction.op).cost == loop::CostClass::kTranscendental ? 24 : 1;
 }
 
-// Emits the instructions of a program, without a loop, over one vector of accumulators:
-//
-//   for instruction n (written out): values[n] = op(values[a], values[b], values[c])
-//   the result is values.back()
-//
-// The compiler checks that every op has its case.
-class InstructionEmitter {
- public:
-  InstructionEmitter(KernelBuilder& b, Value* accumulator, const std::function<Value*(int)>& load)
-      : b_(b),
-        math_(b.ir(), b.profile(), MathPrecision::kPerformance),
-        accumulator_(accumulator),
-        load_(load) {}
+Value* splat(KernelBuilder& b, const Instruction& constant, Value* like) {
+  const auto* type = llvm::cast<llvm::FixedVectorType>(like->getType());
+  return llvm::ConstantVector::getSplat(type->getElementCount(),
+                                        scalar_constant(b, constant.dtype, constant.bits));
+}
 
-  void emit(const EpilogueInstruction& i) {
-    const int arity = epilogue_arity(i.op);
-    values_.push_back(make(i, arity > 0 ? values_[i.a] : nullptr,
-                           arity > 1 ? values_[i.b] : nullptr, arity > 2 ? values_[i.c] : nullptr));
-  }
-
-  Value* last() { return values_.back(); }
-
- private:
-  Value* splat(float number) {
-    return b_.splat(
-        number, static_cast<int>(
-                    llvm::cast<llvm::FixedVectorType>(accumulator_->getType())->getNumElements()));
-  }
-
-  Value* make(const EpilogueInstruction& i, Value* x, Value* y, Value* z) {
-    auto& ir = b_.ir();
-    switch (i.op) {
-      case EpilogueOp::kAccumulator:
-        return accumulator_;
-      case EpilogueOp::kConstant:
-        return splat(i.constant);
-      case EpilogueOp::kLoad:
-        return load_(i.a);
-      case EpilogueOp::kAdd:
-        return ir.CreateFAdd(x, y);
-      case EpilogueOp::kSub:
-        return ir.CreateFSub(x, y);
-      case EpilogueOp::kMul:
-        return ir.CreateFMul(x, y);
-      case EpilogueOp::kDiv:
-        return ir.CreateFDiv(x, y);
-      case EpilogueOp::kMax:
-        return math_.maximum(x, y);
-      case EpilogueOp::kMin:
-        return math_.minimum(x, y);
-      case EpilogueOp::kNeg:
-        return ir.CreateFNeg(x);
-      case EpilogueOp::kAbs:
-        return math_.abs(x);
-      case EpilogueOp::kRelu:
-        return math_.maximum(x, splat(0.0f));
-      case EpilogueOp::kExp:
-        return math_.exp(x);
-      case EpilogueOp::kTanh:
-        return math_.tanh(x);
-      case EpilogueOp::kErf:
-        return math_.erf(x);
-      case EpilogueOp::kSigmoid:
-        return math_.sigmoid(x);
-      case EpilogueOp::kSqrt:
-        return math_.sqrt(x);
-      case EpilogueOp::kReciprocal:
-        return math_.reciprocal(x);
-      case EpilogueOp::kSelectPositive:
-        return ir.CreateSelect(ir.CreateFCmpOGT(x, splat(0.0f)), y, z);
-    }
-    return nullptr;
-  }
-
-  KernelBuilder& b_;
-  MathEmitter math_;
-  Value* accumulator_;
-  const std::function<Value*(int)>& load_;
-  IrValues values_;
-};
+Value* emit_scalar(ScalarEmitter& emitter, const std::vector<Instruction>& code,
+                   const Instruction& own, const IrValues& values) {
+  IrValues operands;
+  for (int i = 0; i < loop::scalar_row(own.op).operands; ++i)
+    operands.push_back(values[static_cast<size_t>(own.operands[static_cast<size_t>(i)])]);
+  const loop::InstructionId first = own.operands[own.op == loop::ScalarOp::kSelect ? 1 : 0];
+  return emitter.emit(own.op, code[static_cast<size_t>(first)].dtype, own.dtype, operands);
+}
 
 }  // namespace
 
 bool is_long(const Epilogue& epilogue, int vectors_in_tile) {
+  if (epilogue.is_empty()) return false;
   int length = 0;
-  for (const EpilogueInstruction& instruction : epilogue.code) length += length_of(instruction.op);
+  for (const Instruction& instruction : epilogue.code()) length += length_of(instruction);
   return length * vectors_in_tile > 320;
 }
 
-Value* emit_epilogue(KernelBuilder& b, const Epilogue& epilogue, Value* accumulator,
+Value* emit_epilogue(KernelBuilder& b, const Epilogue& epilogue, Value* sum,
                      const std::function<Value*(int)>& load) {
-  if (epilogue.code.empty()) return accumulator;
-  InstructionEmitter emitter(b, accumulator, load);
-  for (const EpilogueInstruction& instruction : epilogue.code) emitter.emit(instruction);
-  return emitter.last();
+  if (epilogue.is_empty()) return sum;
+  ScalarEmitter emitter(b, epilogue.math);
+  IrValues values;
+  for (const Instruction& own : epilogue.code()) {
+    if (own.kind == InstructionKind::kConstant) {
+      values.push_back(splat(b, own, sum));
+    } else if (own.kind == InstructionKind::kLoad) {
+      values.push_back(own.access.buffer == kSum ? sum : load(own.access.buffer - kFirstOperand));
+    } else {
+      values.push_back(emit_scalar(emitter, epilogue.code(), own, values));
+    }
+  }
+  return values[static_cast<size_t>(epilogue.result())];
 }
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// Turns an epilogue program into IR.
+// Turns an epilogue into IR.
 #pragma once
 
 #include <functional>
@@ -7,13 +7,12 @@
 
 namespace sluice {
 
-// Returns the stored value for one vector of accumulators. load returns the vector of an operand
-// (by its number in Epilogue.operands) at the same elements.
-llvm::Value* emit_epilogue(KernelBuilder& builder, const Epilogue& epilogue,
-                           llvm::Value* accumulator,
+// Returns the stored value for one vector of sums. load returns the vector of an operand (by its
+// number in Epilogue.operands) at the same elements.
+llvm::Value* emit_epilogue(KernelBuilder& builder, const Epilogue& epilogue, llvm::Value* sum,
                            const std::function<llvm::Value*(int operand)>& load);
 
-// Returns true when a program is so long that writing it out for each register of a tile would
+// Returns true when an epilogue is so long that writing it out for each register of a tile would
 // bloat the code.
 bool is_long(const Epilogue& epilogue, int vectors_in_tile);
 

@@ -5,11 +5,14 @@
 #include <cmath>
 #include <limits>
 
+#include "common/loop/interpreter.h"
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
 #include "stages/subgraph-optimize/codegen/kernel_test.h"
 
 namespace sluice {
 namespace {
+
+using loop::ScalarOp;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const float kNan = std::nanf("");
@@ -31,18 +34,18 @@ std::vector<float> apply_epilogue(const Epilogue& epilogue, const std::vector<fl
   return results;
 }
 
-Epilogue unary(EpilogueOp op) {
+Epilogue unary(ScalarOp op) {
   EpilogueBuilder e;
-  return e.finish(e.unary(op, e.accumulator()));
+  return e.finish(e.scalar(op, e.accumulator()));
 }
 
 using EpilogueMath = KernelTest;
 
 TEST_P(EpilogueMath, FunctionsAreAccurate) {
-  const std::pair<EpilogueOp, float> functions[] = {{EpilogueOp::kExp, 87.0f},
-                                                    {EpilogueOp::kTanh, 12.0f},
-                                                    {EpilogueOp::kErf, 6.0f},
-                                                    {EpilogueOp::kSigmoid, 80.0f}};
+  const std::pair<ScalarOp, float> functions[] = {{ScalarOp::kExp, 87.0f},
+                                                  {ScalarOp::kTanh, 12.0f},
+                                                  {ScalarOp::kErf, 6.0f},
+                                                  {ScalarOp::kSigmoid, 80.0f}};
   for (const auto& [op, limit] : functions) {
     std::vector<float> x;
     for (int i = -4000; i <= 4000; ++i) x.push_back(limit * static_cast<float>(i) / 4000.0f);
@@ -61,19 +64,20 @@ TEST_P(EpilogueMath, FunctionsAreAccurate) {
 
 TEST_P(EpilogueMath, LimitsAndNan) {
   const std::vector<float> x = {kInfinity, -kInfinity, 1e30f, -1e30f, 200.0f, -200.0f, 0.0f};
-  const auto check = [&](EpilogueOp op, const std::vector<float>& expected) {
+  const auto check = [&](ScalarOp op, const std::vector<float>& expected) {
     EXPECT_EQ(apply_epilogue(unary(op), x, profile_), expected) << "op " << static_cast<int>(op);
   };
-  check(EpilogueOp::kExp, {kInfinity, 0, kInfinity, 0, kInfinity, 0, 1});
-  check(EpilogueOp::kSigmoid, {1, 0, 1, 0, 1, 0, 0.5f});
-  check(EpilogueOp::kRelu, {kInfinity, 0, 1e30f, 0, 200, 0, 0});
-  for (EpilogueOp op : {EpilogueOp::kTanh, EpilogueOp::kErf}) {
+  check(ScalarOp::kExp, {kInfinity, 0, kInfinity, 0, kInfinity, 0, 1});
+  check(ScalarOp::kSigmoid, {1, 0, 1, 0, 1, 0, 0.5f});
+  EpilogueBuilder relu;
+  EXPECT_EQ(apply_epilogue(relu.finish(relu.relu(relu.accumulator())), x, profile_),
+            (std::vector<float>{kInfinity, 0, 1e30f, 0, 200, 0, 0}));
+  for (ScalarOp op : {ScalarOp::kTanh, ScalarOp::kErf}) {
     const auto y = apply_epilogue(unary(op), x, profile_);
     for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(y[i], x[i] > 0 ? 1 : x[i] < 0 ? -1 : 0, 1e-6);
   }
-  for (EpilogueOp op : {EpilogueOp::kExp, EpilogueOp::kTanh, EpilogueOp::kErf, EpilogueOp::kSigmoid,
-                        EpilogueOp::kRelu, EpilogueOp::kSqrt, EpilogueOp::kAbs, EpilogueOp::kNeg,
-                        EpilogueOp::kReciprocal}) {
+  for (ScalarOp op : {ScalarOp::kExp, ScalarOp::kTanh, ScalarOp::kErf, ScalarOp::kSigmoid,
+                      ScalarOp::kSqrt, ScalarOp::kAbs, ScalarOp::kNeg, ScalarOp::kReciprocal}) {
     EXPECT_TRUE(std::isnan(apply_epilogue(unary(op), {kNan}, profile_)[0]))
         << "op " << static_cast<int>(op);
   }
@@ -87,14 +91,14 @@ TEST_P(EpilogueMath, MaxMinAndSelect) {
   EXPECT_TRUE(std::isnan(y[4]));
   EpilogueBuilder both;
   const int a = both.accumulator();
-  const int negative = both.unary(EpilogueOp::kNeg, a);
-  y = apply_epilogue(both.finish(both.binary(EpilogueOp::kMax, a, negative)), x, profile_);
+  const int negative = both.scalar(loop::ScalarOp::kNeg, a);
+  y = apply_epilogue(both.finish(both.scalar(loop::ScalarOp::kMax, a, negative)), x, profile_);
   EXPECT_EQ(std::vector<float>(y.begin(), y.end() - 1), (std::vector<float>{2, 0.5f, 0.5f, 2}));
   EXPECT_TRUE(std::isnan(y[4]));
   EpilogueBuilder one_nan;  // NaN in the second operand only
   const int value = one_nan.accumulator();
   const int zero = one_nan.sub(value, value);
-  y = apply_epilogue(one_nan.finish(one_nan.binary(EpilogueOp::kMin, one_nan.constant(3),
+  y = apply_epilogue(one_nan.finish(one_nan.scalar(loop::ScalarOp::kMin, one_nan.constant(3),
                                                    one_nan.add(zero, value))),
                      x, profile_);
   EXPECT_TRUE(std::isnan(y[4]));
@@ -108,23 +112,90 @@ TEST_P(EpilogueMath, MaxMinAndSelect) {
   EXPECT_EQ(y[3], 4);
 }
 
+TEST(Epilogue, ChecksNameTheProblem) {
+  const auto sum_and = [](const auto& result) {
+    EpilogueBuilder e;
+    const int sum = e.accumulator();
+    return e.finish(result(e, sum));
+  };
+  const auto later = [](EpilogueBuilder& e, int sum) { return e.add(sum, sum + 1); };
+  EXPECT_FALSE(check_epilogue(sum_and(later), 0).ok());
+  const auto two_types = [](EpilogueBuilder& e, int sum) {
+    return e.add(sum, e.scalar(ScalarOp::kLess, sum, sum));
+  };
+  EXPECT_FALSE(check_epilogue(sum_and(two_types), 0).ok());
+  Epilogue e = sum_and([](EpilogueBuilder& b, int sum) { return b.add(sum, sum); });
+  EXPECT_TRUE(check_epilogue(e, 0).ok());
+  EXPECT_FALSE(check_epilogue(e, 0, DType::kI32).ok());
+  e.operands = {EpilogueOperand::scalar()};  // without a buffer
+  EXPECT_FALSE(check_epilogue(e, 0).ok());
+  const auto with_operand = [&](EpilogueOperand operand) {
+    return sum_and([&](EpilogueBuilder& b, int sum) { return b.add(sum, b.load(operand)); });
+  };
+  EXPECT_FALSE(check_epilogue(with_operand({{}, 0, 2}), 0).ok());
+  EXPECT_FALSE(check_epilogue(with_operand({{1, 2}, 0, 1}), 1).ok());
+  EXPECT_TRUE(check_epilogue(with_operand({{1, 2}, 0, 1}), 2).ok());
+}
+
+// Instructions whose results are exact, so that the kernel and the interpreter agree in all bits.
+constexpr ScalarOp kExact[] = {ScalarOp::kAdd,         ScalarOp::kSub,          ScalarOp::kMul,
+                               ScalarOp::kDiv,         ScalarOp::kMax,          ScalarOp::kMin,
+                               ScalarOp::kNeg,         ScalarOp::kAbs,          ScalarOp::kSign,
+                               ScalarOp::kSqrt,        ScalarOp::kReciprocal,   ScalarOp::kFloor,
+                               ScalarOp::kCeil,        ScalarOp::kRound,        ScalarOp::kFloorMod,
+                               ScalarOp::kRoundToHalf, ScalarOp::kRoundToBfloat};
+
+Epilogue random_epilogue(std::mt19937& random) {
+  EpilogueBuilder e;
+  std::vector<int> values = {e.accumulator()};
+  const auto any = [&] { return values[random() % values.size()]; };
+  for (int i = 0, length = 3 + static_cast<int>(random() % 20); i < length; ++i) {
+    const uint32_t kind = random() % 8;
+    const ScalarOp op = kExact[random() % std::size(kExact)];
+    if (kind == 0) {
+      values.push_back(e.constant(static_cast<float>(random() % 64) / 8 - 4));
+    } else if (kind == 1) {
+      const int a = any(), b = any(), yes = any(), no = any();
+      values.push_back(e.select_less(a, b, yes, no));
+    } else if (loop::scalar_row(op).operands == 2) {
+      const int a = any(), b = any();
+      values.push_back(e.scalar(op, a, b));
+    } else {
+      values.push_back(e.scalar(op, any()));
+    }
+  }
+  return e.finish(values.back());
+}
+
+float interpreted(const Epilogue& epilogue, float sum) {
+  float stored = 0;
+  std::byte* const operands[] = {reinterpret_cast<std::byte*>(&stored),
+                                 reinterpret_cast<std::byte*>(&sum)};
+  auto run = loop::interpret(epilogue.loops, {}, operands);
+  EXPECT_TRUE(run.ok()) << error_text(run.error());
+  return stored;
+}
+
+TEST_P(EpilogueMath, RandomOnesAgreeWithTheInterpreter) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 60; ++i) {
+    std::vector<float> x = random_floats(40, random);
+    for (size_t k = 0; k < x.size(); ++k) x[k] *= k % 4 == 0 ? 100 : 3;
+    x.insert(x.end(), {kInfinity, -kInfinity, kNan, 0.0f, 2.5f});
+    const Epilogue epilogue = random_epilogue(random);
+    const std::vector<float> y = apply_epilogue(epilogue, x, profile_);
+    for (size_t k = 0; k < x.size(); ++k) {
+      const float expected = interpreted(epilogue, x[k]);
+      ASSERT_TRUE(y[k] == expected || (std::isnan(y[k]) && std::isnan(expected)))
+          << canonical_text(epilogue) << "of " << x[k] << ": " << y[k] << ", not " << expected;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Profiles, EpilogueMath, testing::ValuesIn(profile_names()),
                          [](const auto& info) {
                            return info.param.substr(info.param.find('-') + 1);
                          });
-
-TEST(Epilogue, ChecksNameTheProblem) {
-  Epilogue e;
-  e.code = {{EpilogueOp::kAccumulator}, {EpilogueOp::kAdd, 0, 1}};
-  EXPECT_FALSE(check_epilogue(e, 0).ok());
-  e.code = {{EpilogueOp::kAccumulator}, {EpilogueOp::kAdd, 0, 0}};
-  EXPECT_TRUE(check_epilogue(e, 0).ok());
-  e.operands = {{{}, 0, 2}};
-  EXPECT_FALSE(check_epilogue(e, 0).ok());
-  e.operands = {{{1, 2}, 0, 1}};
-  EXPECT_FALSE(check_epilogue(e, 1).ok());
-  EXPECT_TRUE(check_epilogue(e, 2).ok());
-}
 
 }  // namespace
 }  // namespace sluice

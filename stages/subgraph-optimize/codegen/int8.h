@@ -1,8 +1,9 @@
 // Contractions over integers of 8 bits. They follow the contract of codegen.h; sums are exact
 // integers of 32 bits (modulo 2^32).
 //
-// An output element is the sum of (x - x zero) * (w - w zero) over the reduction; pixels outside
-// the image count as x zero. Then the bias is added, and Int8Result says what is stored. With the
+// A sum is that of (x - x zero) * (w - w zero) over the reduction, where pixels outside the image
+// count as x zero, and of the bias. The epilogue makes the stored element of it, also the rounding
+// to bytes; without an epilogue the sum is stored. With the
 // profile's int8_dot_product four products are added by one instruction (vpdpbusd), which takes the
 // bytes of x without sign: signed ones are moved by 128 as rows are copied. Otherwise bytes are
 // widened to 16 bits and two products are added by one instruction (pmaddwd). No intermediate
@@ -13,18 +14,12 @@
 
 namespace sluice {
 
-// The stored result: the sum; or float(sum) through the epilogue; or the latter, rounded half to
-// even, plus y_zero, saturated.
-enum class Int8Result : uint8_t { kI32, kF32, kI8, kU8 };
-
 struct Int8Numbers {
   bool x_signed = false;
   int32_t x_zero = 0;              // as in ONNX
   bool x_zero_is_operand = false;  // one byte, known when the kernel runs; x_zero is unused then
   bool has_w_zero = false;
   bool has_bias = false;
-  Int8Result result = Int8Result::kI32;
-  int32_t y_zero = 0;
 };
 
 // A convolution; a matrix product is a 1x1 convolution of m images of one pixel.

@@ -137,7 +137,7 @@ class Int8ConvEmitter {
   IrValues arguments(Value* x, Value* row, Value* panel) {
     Value* channel = b_.add(first_channel_, b_.mul(panel, tiles_.nr));
     Value* y = ints_.bytes_at(
-        p_.y, b_.mul(b_.add(b_.mul(row, s_.co), channel), int8_result_bytes(spec_.numbers.result)));
+        p_.y, b_.mul(b_.add(b_.mul(row, s_.co), channel), int8_stored_bytes(s_.epilogue)));
     Value* weights = ints_.bytes_at(weights_group_, b_.mul(panel, panel_bytes()));
     const auto column = [&](Value* array) {
       return array == nullptr ? p_.sums : b_.at(array, channel);

@@ -91,7 +91,7 @@ class Int8DepthwiseEmitter {
   bool has_whole_tiles() const { return s_.co >= tile_channels(); }
   bool has_channel_remainder() const { return s_.co % tile_channels() != 0; }
   int64_t inner() const { return last_inner_ - first_inner_; }
-  int64_t y_bytes() const { return int8_result_bytes(spec_.numbers.result); }
+  int64_t y_bytes() const { return int8_stored_bytes(s_.epilogue); }
 
   void emit_tiles(bool channel_remainder) {
     if (channel_remainder ? !has_channel_remainder() : !has_whole_tiles()) return;
@@ -207,7 +207,7 @@ class Int8DepthwiseEmitter {
             return b_.broadcast(b_.load_float(address), plan_.lanes);
           return b_.load_vector(address, plan_.lanes, active(tile, j));
         };
-        ints_.finish(sum, spec_.numbers, s_.epilogue, load,
+        ints_.finish(sum, s_.epilogue, load,
                      ints_.bytes_at(function.getArg(kY), (i * s_.co + j * plan_.lanes) * y_bytes()),
                      active(tile, j));
       }

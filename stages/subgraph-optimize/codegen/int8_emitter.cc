@@ -21,13 +21,6 @@ llvm::Constant* first_lanes(llvm::IRBuilder<>& ir, int lanes, int active) {
   return llvm::ConstantVector::get(bits);
 }
 
-struct ByteRange {
-  int32_t low, high;
-};
-ByteRange range_of(Int8Result result) {
-  return result == Int8Result::kI8 ? ByteRange{-128, 127} : ByteRange{0, 255};
-}
-
 }  // namespace
 
 Value* Int8Emitter::bytes_at(Value* pointer, Value* offset) {
@@ -88,57 +81,30 @@ Value* Int8Emitter::add_products_of_fours(Value* sum, Value* x, Value* w) {
   return b_.ir().CreateIntrinsic(multiply, {}, {sum, x, w});
 }
 
-// Clamps before it rounds: between the bounds, adding 1.5 * 2^23 rounds half to even and leaves the
-// integer in the low bits. NaN becomes the zero point.
-Value* Int8Emitter::quantized(Value* real, const Int8Numbers& numbers) {
-  constexpr float kMagic = 12582912.0f;
-  constexpr int32_t kMagicBits = 0x4B400000;
-  const int lanes = lanes_of(real);
-  const ByteRange range = range_of(numbers.result);
-  auto& ir = b_.ir();
-  real = ir.CreateSelect(ir.CreateFCmpORD(real, real), real, b_.splat(0.0f, lanes));
-  Value* low = b_.splat(static_cast<float>(range.low - numbers.y_zero), lanes);
-  Value* high = b_.splat(static_cast<float>(range.high - numbers.y_zero), lanes);
-  real = ir.CreateSelect(ir.CreateFCmpOGT(real, low), real, low);
-  real = ir.CreateSelect(ir.CreateFCmpOLT(real, high), real, high);
-  Value* bits = ir.CreateBitCast(ir.CreateFAdd(real, b_.splat(kMagic, lanes)), int_vector(lanes));
-  return ir.CreateTrunc(ir.CreateAdd(bits, ints(numbers.y_zero - kMagicBits, lanes)),
-                        byte_vector(lanes));
-}
-
-void Int8Emitter::finish(Value* sums, const Int8Numbers& numbers, const Epilogue& epilogue,
+void Int8Emitter::finish(Value* sums, const Epilogue& epilogue,
                          const std::function<Value*(int)>& load, Value* y, int active) {
-  const int lanes = lanes_of(sums);
-  auto& ir = b_.ir();
-  if (numbers.result == Int8Result::kI32)
-    return b_.store_vector(ir.CreateBitCast(sums, b_.vector_type(lanes)), y, active);
-  Value* real = emit_epilogue(b_, epilogue, ir.CreateSIToFP(sums, b_.vector_type(lanes)), load);
-  if (numbers.result == Int8Result::kF32) return b_.store_vector(real, y, active);
-  store_bytes(quantized(real, numbers), y, active);
+  Value* stored = emit_epilogue(b_, epilogue, sums, load);
+  if (int8_stored_bytes(epilogue) == 1) return store_bytes(stored, y, active);
+  b_.store_vector(b_.ir().CreateBitCast(stored, b_.vector_type(lanes_of(sums))), y, active);
 }
 
-int64_t int8_result_bytes(Int8Result result) {
-  return result == Int8Result::kI32 || result == Int8Result::kF32 ? 4 : 1;
+int64_t int8_stored_bytes(const Epilogue& epilogue) {
+  return dtype_bits(epilogue.stored(DType::kI32)) / 8;
 }
 
 Result<void> check_int8_numbers(const Int8Numbers& numbers, const Epilogue& epilogue) {
-  const ByteRange x = range_of(numbers.x_signed ? Int8Result::kI8 : Int8Result::kU8),
-                  y = range_of(numbers.result);
-  if (numbers.x_zero < x.low || numbers.x_zero > x.high)
+  const int32_t low = numbers.x_signed ? -128 : 0;
+  if (numbers.x_zero < low || numbers.x_zero > low + 255)
     return make_error(ErrorCode::kCodegen, "int8 kernel with {} as zero point of x",
                       numbers.x_zero);
-  if (int8_result_bytes(numbers.result) == 1 && (numbers.y_zero < y.low || numbers.y_zero > y.high))
-    return make_error(ErrorCode::kCodegen, "int8 kernel with {} as zero point of y",
-                      numbers.y_zero);
-  if (numbers.result == Int8Result::kI32 && !epilogue.code.empty())
-    return make_error(ErrorCode::kCodegen, "int8 kernel with an epilogue behind an integer result");
-  return check_epilogue(epilogue, 1);
+  if (const int64_t bytes = int8_stored_bytes(epilogue); bytes != 1 && bytes != 4)
+    return make_error(ErrorCode::kCodegen, "int8 kernel with results of {} bytes", bytes);
+  return check_epilogue(epilogue, 1, DType::kI32);
 }
 
 std::string canonical_text(const Int8Numbers& n) {
-  return fmt::format("x signed {} zero {} {} w zero {} bias {} result {} zero {}", n.x_signed,
-                     n.x_zero, n.x_zero_is_operand, n.has_w_zero, n.has_bias,
-                     static_cast<int>(n.result), n.y_zero);
+  return fmt::format("x signed {} zero {} {} w zero {} bias {}", n.x_signed, n.x_zero,
+                     n.x_zero_is_operand, n.has_w_zero, n.has_bias);
 }
 
 Int8Pointers int8_pointers(KernelBuilder& b, const Int8Numbers& numbers, const Epilogue& epilogue) {

@@ -1,5 +1,5 @@
-// Emits vectors of integers of 8 and 32 bits, and the conversion of a finished sum into the stored
-// element. Include it only in files that emit IR.
+// Emits vectors of integers of 8 and 32 bits, and stores what epilogues make of sums. Include it
+// only in files that emit IR.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/int8.h"
@@ -37,20 +37,17 @@ class Int8Emitter {
   // of i32.
   llvm::Value* add_products_of_fours(llvm::Value* sum, llvm::Value* x, llvm::Value* w);
 
-  // Stores the results of the sums after bias, epilogue and quantization as the numbers say; y
-  // points at the first element of the vector.
-  void finish(llvm::Value* sums, const Int8Numbers& numbers, const Epilogue& epilogue,
+  // Stores what the epilogue makes of the sums; y points at the first element of the vector.
+  void finish(llvm::Value* sums, const Epilogue& epilogue,
               const std::function<llvm::Value*(int)>& load, llvm::Value* y, int active);
 
  private:
-  llvm::Value* quantized(llvm::Value* real, const Int8Numbers& numbers);
-
   KernelBuilder& b_;
 };
 
 // Returns the bytes of one stored element.
-int64_t int8_result_bytes(Int8Result result);
-// Returns kCodegen for numbers outside their types.
+int64_t int8_stored_bytes(const Epilogue& epilogue);
+// Returns kCodegen for numbers outside their types, and for epilogues that do not fit.
 Result<void> check_int8_numbers(const Int8Numbers& numbers, const Epilogue& epilogue);
 std::string canonical_text(const Int8Numbers& numbers);
 // The operands of a kernel; w_zero and bias are between the packed weights and the epilogue's

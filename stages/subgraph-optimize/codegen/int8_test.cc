@@ -25,6 +25,9 @@ struct Problem {
   Ints x, w, w_zero, bias;
   std::vector<float> scale;   // per output channel
   std::vector<float> offset;  // added for each output element
+  int32_t y_zero = 0;
+
+  DType stored() const { return spec.conv.epilogue.stored(DType::kI32); }
 
   int64_t channels() const { return spec.conv.ci / spec.conv.groups; }
   int64_t reduction() const { return spec.conv.kh * spec.conv.kw * channels(); }
@@ -88,25 +91,33 @@ class Int8 : public KernelTest {
     numbers.x_zero_is_operand = draw(0, 3) == 0;
     numbers.has_w_zero = draw(0, 1) == 0;
     numbers.has_bias = draw(0, 1) == 0;
-    numbers.result = static_cast<Int8Result>(draw(0, 3));
     const int64_t low = numbers.x_signed ? -128 : 0;
     numbers.x_zero = static_cast<int32_t>(draw(low, low + 255));
-    numbers.y_zero =
-        static_cast<int32_t>(numbers.result == Int8Result::kI8 ? draw(-128, 127) : draw(0, 255));
     const bool extreme = draw(0, 3) == 0;
     p.w = draw_ints(conv.co * p.reduction(), -128, extreme ? -128 : 127);
     p.w_zero = draw_ints(conv.co, numbers.has_w_zero ? -128 : 0, numbers.has_w_zero ? 127 : 0);
     p.bias = draw_ints(conv.co, numbers.has_bias ? -100000 : 0, numbers.has_bias ? 100000 : 0);
-    if (numbers.result != Int8Result::kI32) add_scales(p);
+    constexpr DType kStored[] = {DType::kI32, DType::kF32, DType::kI8, DType::kU8};
+    if (const DType stored = kStored[draw(0, 3)]; stored != DType::kI32) add_scales(p, stored);
     set_data(p);
     return p;
   }
 
-  void add_scales(Problem& p) {
+  void add_scales(Problem& p, DType stored) {
     const ConvSpec& conv = p.spec.conv;
-    EpilogueBuilder e;
-    const int scaled = e.mul(e.accumulator(), e.load(EpilogueOperand::column()));
-    p.spec.conv.epilogue = e.finish(e.add(scaled, e.load(EpilogueOperand::full(conv.co))));
+    EpilogueBuilder e(DType::kI32);
+    const int sum = e.cast(e.accumulator(), DType::kF32);
+    const int scaled = e.mul(sum, e.load(EpilogueOperand::column()));
+    int value = e.add(scaled, e.load(EpilogueOperand::full(conv.co)));
+    if (stored != DType::kF32) {
+      const int64_t low = stored == DType::kI8 ? -128 : 0;
+      p.y_zero = static_cast<int32_t>(draw(low, low + 255));
+      value =
+          e.add(e.scalar(loop::ScalarOp::kRound, value), e.constant(static_cast<float>(p.y_zero)));
+      value = e.clip(value, static_cast<float>(low), static_cast<float>(low + 255));
+      value = e.cast(e.cast(value, DType::kI32), stored);
+    }
+    p.spec.conv.epilogue = e.finish(value);
     const double typical = std::sqrt(static_cast<double>(p.reduction())) * 100 * 100;
     for (const int32_t mantissa : draw_ints(conv.co, 50, 100))
       p.scale.push_back(static_cast<float>(mantissa / typical));
@@ -118,7 +129,7 @@ class Int8 : public KernelTest {
     const int64_t low = p.spec.numbers.x_signed ? -128 : 0;
     p.x = draw_ints((s.n * s.h * s.w).factor * s.ci, draw(0, 3) == 0 ? low + 255 : low, low + 255);
     p.offset.clear();
-    if (p.spec.numbers.result == Int8Result::kI32) return;
+    if (p.stored() == DType::kI32) return;
     for (const int32_t number : draw_ints(p.rows() * s.co, -50, 50))
       p.offset.push_back(static_cast<float>(number));
   }
@@ -166,8 +177,8 @@ class Int8 : public KernelTest {
     ASSERT_TRUE(runnable.ok());
     const ConvSpec& s = p.spec.conv;
     const Int8Numbers& numbers = p.spec.numbers;
-    const bool is_wide = numbers.result == Int8Result::kI32 || numbers.result == Int8Result::kF32;
-    const size_t count = static_cast<size_t>(p.rows() * s.co), bytes = count * (is_wide ? 4 : 1);
+    const size_t count = static_cast<size_t>(p.rows() * s.co),
+                 bytes = dtype_bytes(p.stored(), count);
     Bytes y(bytes + kGuard, kUntouched), x = as_bytes(p.x);
     Ints sums;
     for (int64_t c = 0; c < s.co; ++c) {
@@ -192,21 +203,21 @@ class Int8 : public KernelTest {
     for (size_t i = 0; i < count; ++i) {
       const int64_t channel = static_cast<int64_t>(i) % s.co;
       const int32_t sum = p.sum(static_cast<int64_t>(i) / s.co, channel);
-      if (numbers.result == Int8Result::kI32) {
+      if (p.stored() == DType::kI32) {
         int32_t got = 0;
         std::memcpy(&got, y.data() + 4 * i, 4);
         ASSERT_EQ(got, sum) << "element " << i;
         continue;
       }
       const float real = static_cast<float>(sum) * p.scale[channel] + p.offset[i];
-      if (numbers.result == Int8Result::kF32) {
+      if (p.stored() == DType::kF32) {
         float got = 0;
         std::memcpy(&got, y.data() + 4 * i, 4);
         ASSERT_NEAR(got, real, 1e-5 * (1 + std::fabs(real))) << "element " << i;
         continue;
       }
-      const bool is_signed = numbers.result == Int8Result::kI8;
-      const double wanted = std::clamp(std::nearbyint(static_cast<double>(real)) + numbers.y_zero,
+      const bool is_signed = p.stored() == DType::kI8;
+      const double wanted = std::clamp(std::nearbyint(static_cast<double>(real)) + p.y_zero,
                                        is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0);
       const int got = is_signed ? static_cast<int8_t>(y[i]) : y[i];
       const double fraction = std::fabs(real - std::nearbyint(real));
@@ -322,9 +333,11 @@ TEST_P(Int8, RefusesNonsense) {
   Int8ConvSpec spec;
   spec.numbers.x_zero = -1;
   EXPECT_FALSE(generate_int8_conv(spec, profile_).ok());
-  spec.numbers = {.result = Int8Result::kI8, .y_zero = 200};
-  EXPECT_FALSE(generate_int8_conv(spec, profile_).ok());
   spec.numbers = {};
+  EpilogueBuilder of_floats;  // though the sums are integers
+  spec.conv.epilogue = of_floats.finish(of_floats.accumulator());
+  EXPECT_FALSE(generate_int8_conv(spec, profile_).ok());
+  spec.conv.epilogue = {};
   spec.conv.ci = 3, spec.conv.groups = 2;
   EXPECT_FALSE(generate_int8_conv(spec, profile_).ok());
 }

@@ -185,12 +185,12 @@ class Int8TileEmitter {
   void finish_vector(Value* sum, Value* row_sum, Value* row, int vector, const Column& column) {
     sum = b_.ir().CreateAdd(sum, column.base);
     if (row_sum != nullptr) sum = b_.ir().CreateSub(sum, b_.ir().CreateMul(row_sum, column.w_zero));
-    const int64_t bytes = int8_result_bytes(numbers_.result);
+    const int64_t bytes = int8_stored_bytes(*output_.epilogue);
     Value* y =
         ints_.bytes_at(ints_.bytes_at(argument(kY), b_.mul(row, output_.row_stride.factor * bytes)),
                        vector * shape_.lanes * bytes);
     ints_.finish(
-        sum, numbers_, *output_.epilogue,
+        sum, *output_.epilogue,
         [&](int operand) {
           return column.operands[operand] ? column.operands[operand]
                                           : load_operand(operand, row, vector);

@@ -180,7 +180,7 @@ TEST_P(MatMulKernel, Epilogues) {
     check(s, "bias, residual, relu");
     EpilogueBuilder gelu;
     value = gelu.add(gelu.accumulator(), gelu.load(EpilogueOperand::column()));
-    const int erf = gelu.unary(EpilogueOp::kErf, gelu.mul(value, gelu.constant(0.70710678f)));
+    const int erf = gelu.scalar(loop::ScalarOp::kErf, gelu.mul(value, gelu.constant(0.70710678f)));
     s.epilogue = gelu.finish(
         gelu.mul(gelu.mul(value, gelu.constant(0.5f)), gelu.add(erf, gelu.constant(1))));
     check(s, "gelu");
@@ -202,11 +202,14 @@ TEST_P(MatMulKernel, RefusesNonsense) {
   s.k = 0;
   EXPECT_FALSE(generate_matmul(s, profile_).ok());
   s = dense(4, 4, 4);
-  s.epilogue.code = {{EpilogueOp::kAdd, 0, 1}};
+  EpilogueBuilder later;
+  s.epilogue = later.finish(later.add(later.accumulator(), 1));
   auto kernel = generate_matmul(s, profile_);
   ASSERT_FALSE(kernel.ok());
   EXPECT_EQ(kernel.error().code, ErrorCode::kCodegen);
-  s.epilogue.code = {{EpilogueOp::kLoad, 0}};
+  EpilogueBuilder missing;
+  s.epilogue = missing.finish(missing.load(EpilogueOperand::column()));
+  s.epilogue.operands.clear();
   EXPECT_FALSE(generate_matmul(s, profile_).ok());
 }
 

@@ -4,6 +4,7 @@
 
 #include "common/base/files.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
+#include "stages/subgraph-optimize/codegen/epilogue_builder.h"
 
 namespace sluice {
 namespace {
@@ -25,10 +26,10 @@ TEST(ObjectEmitter, KernelsOfEveryProfileAreClosed) {
     ASSERT_TRUE(profile.ok());
     EpilogueBuilder e;
     int value = e.accumulator();
-    for (EpilogueOp op :
-         {EpilogueOp::kExp, EpilogueOp::kTanh, EpilogueOp::kErf, EpilogueOp::kSigmoid,
-          EpilogueOp::kSqrt, EpilogueOp::kAbs, EpilogueOp::kNeg, EpilogueOp::kReciprocal}) {
-      value = e.unary(op, value);
+    using loop::ScalarOp;
+    for (const ScalarOp op : {ScalarOp::kExp, ScalarOp::kTanh, ScalarOp::kErf, ScalarOp::kSin,
+                              ScalarOp::kSqrt, ScalarOp::kFloor, ScalarOp::kReciprocal}) {
+      value = e.scalar(op, value);
     }
     const Epilogue epilogue = e.finish(value);
     for (int64_t channels : {3, 200}) {

@@ -107,7 +107,7 @@ class SymbolicMatMul : public KernelTest {
   static Epilogue gelu() {
     EpilogueBuilder e;
     const int value = e.add(e.accumulator(), e.load(EpilogueOperand::column()));
-    const int erf = e.unary(EpilogueOp::kErf, e.mul(value, e.constant(0.70710678f)));
+    const int erf = e.scalar(loop::ScalarOp::kErf, e.mul(value, e.constant(0.70710678f)));
     return e.finish(e.mul(e.mul(value, e.constant(0.5f)), e.add(erf, e.constant(1))));
   }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "common/target/engine_table.h"
-#include "stages/subgraph-optimize/codegen/llvm_memory.h"
 
 namespace sluice {
 namespace {
@@ -28,11 +27,11 @@ Result<void> check_nodes(const Graph& graph, const DeviceProfile& profile) {
 }
 
 // Leaves the nodes as they are: the device itself runs them.
-Result<void> lower_rts(Graph&, const GeneratorOptions&, KernelCache&) { return {}; }
+Result<void> lower_rts(Graph&, const GeneratorOptions&, KernelRequests&) { return {}; }
 
 struct LoweringRow {
   std::string_view engine;
-  Result<void> (*lower)(Graph& graph, const GeneratorOptions& options, KernelCache& kernels);
+  Result<void> (*lower)(Graph& graph, const GeneratorOptions& options, KernelRequests& kernels);
 };
 
 // The engines of this release; what each supports and costs is the table in
@@ -55,22 +54,8 @@ std::string listed_engines() {
 
 }  // namespace
 
-Result<GeneratedKernel> KernelCache::get(const std::string& specification,
-                                         const std::function<Result<GeneratedKernel>()>& generate) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = kernels_.find(specification); found != kernels_.end())
-      return found->second;
-  }
-  SLUICE_ASSIGN(GeneratedKernel kernel, [&] {
-    const LlvmMemory memory;
-    return generate();
-  }());
-  const std::lock_guard lock(mutex_);
-  return kernels_.emplace(specification, std::move(kernel)).first->second;
-}
-
-Result<void> lower_for_engine(Graph& graph, const GeneratorOptions& options, KernelCache& kernels) {
+Result<void> lower_for_engine(Graph& graph, const GeneratorOptions& options,
+                              KernelRequests& kernels) {
   const auto* row = std::ranges::find(kLowerings, engine_name(graph.engine), &LoweringRow::engine);
   if (row == std::end(kLowerings)) {
     return make_error(ErrorCode::kNotLowerable,

@@ -1,24 +1,19 @@
 #include "stages/subgraph-optimize/engines/kernels.h"
 
-#include "common/ir/module.h"
+#include "common/base/parallel.h"
 #include "common/target/kernel_specification.h"
+#include "stages/subgraph-optimize/codegen/llvm_memory.h"
 #include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
+#include "stages/subgraph-optimize/engines/engines.h"
 
 namespace sluice {
+namespace {
 
-Result<KernelId> add_kernel(Module& module, const DeviceProfile& profile, KernelCache& kernels,
-                            const std::string& specification,
-                            const std::function<Result<GeneratedKernel>()>& generate) {
-  SLUICE_ASSIGN(GeneratedKernel made, kernels.get(specification, generate));
-  if (made.scratch_bytes > static_cast<uint64_t>(profile.scratch_limit)) {
-    return make_error(ErrorCode::kInternal,
-                      "kernel '{}' needs {} bytes of scratch, the device has {}", made.entry,
-                      made.scratch_bytes, profile.scratch_limit);
-  }
+Kernel make_kernel(Module& module, const DeviceProfile& profile, const GeneratedKernel& made) {
   const TypeId type =
       module.intern(Type::fixed_tensor(DType::kU8, {static_cast<int64_t>(made.object.size())}));
   Kernel kernel;
-  kernel.object = module.make_constant(type, std::move(made.object));
+  kernel.object = module.make_constant(type, made.object);
   kernel.entry = made.entry;
   kernel.isa = profile.isa;
   kernel.blocks = made.blocks;
@@ -30,15 +25,47 @@ Result<KernelId> add_kernel(Module& module, const DeviceProfile& profile, Kernel
                                        made.multiply_adds.symbols.end());
     kernel.multiply_adds_per_block = static_cast<uint64_t>(made.multiply_adds_per_block);
   }
-  return module.add_kernel(kernel);
+  return kernel;
 }
 
-Result<KernelId> add_loop_kernel(Module& module, const GeneratorOptions& options,
-                                 KernelCache& kernels, const loop::LoopGraph& loops,
-                                 const std::string& label) {
+}  // namespace
+
+KernelId KernelRequests::add(Module& module, const std::string& specification, Generate generate) {
+  const std::lock_guard lock(mutex_);
+  const auto [request, inserted] = requests_.try_emplace(specification);
+  if (inserted) request->second.generate = std::move(generate);
+  Kernel kernel;  // its name tells it from the module's others until it is complete
+  kernel.entry = specification;
+  const size_t before = module.kernel_count();
+  const KernelId id = module.add_kernel(kernel);
+  if (module.kernel_count() > before) asked_.push_back({&module, id, &request->second});
+  return id;
+}
+
+Result<void> KernelRequests::generate_all(const DeviceProfile& profile, int64_t threads) {
+  std::vector<Request*> requests;
+  for (auto& [text, request] : requests_) requests.push_back(&request);
+  SLUICE_TRY(parallel_for(requests.size(), threads, [&](size_t i) -> Result<void> {
+    const LlvmMemory memory;
+    SLUICE_ASSIGN(requests[i]->made, requests[i]->generate());
+    return {};
+  }));
+  for (const auto& [module, kernel, request] : asked_) {
+    const GeneratedKernel& made = request->made;
+    if (made.scratch_bytes > static_cast<uint64_t>(profile.scratch_limit)) {
+      return make_error(ErrorCode::kInternal,
+                        "kernel '{}' needs {} bytes of scratch, the device has {}", made.entry,
+                        made.scratch_bytes, profile.scratch_limit);
+    }
+    module->kernel(kernel) = make_kernel(*module, profile, made);
+  }
+  return {};
+}
+
+KernelId add_loop_kernel(Module& module, const GeneratorOptions& options, KernelRequests& kernels,
+                         const loop::LoopGraph& loops, const std::string& label) {
   const std::string text = specification_text(loops, options.profile, options.math);
-  return add_kernel(module, options.profile, kernels, text,
-                    [&] { return generate_loops(text, label); });
+  return kernels.add(module, text, [text, label] { return generate_loops(text, label); });
 }
 
 }  // namespace sluice

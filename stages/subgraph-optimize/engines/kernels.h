@@ -1,23 +1,55 @@
-// Kernels as the graph names them.
+// Kernels that lowering asks for. They are generated once all subgraphs are lowered, in threads and
+// each distinct one once: a subgraph of many kernels takes no longer than many subgraphs.
 #pragma once
 
 #include <functional>
+#include <map>
+#include <mutex>
 #include <string>
+#include <vector>
 
+#include "common/base/result.h"
+#include "common/ir/module.h"
 #include "common/loop/loop_graph.h"
-#include "stages/subgraph-optimize/engines/engines.h"
+#include "common/target/profile.h"
+#include "stages/subgraph-optimize/codegen/codegen.h"
 
 namespace sluice {
 
-// Generates the kernel of a specification (or finds it) and adds it to the module. Errors: those of
-// `generate`; kInternal when it needs more scratch than the device has.
-Result<KernelId> add_kernel(Module& module, const DeviceProfile& profile, KernelCache& kernels,
-                            const std::string& specification,
-                            const std::function<Result<GeneratedKernel>()>& generate);
+struct GeneratorOptions;
 
-// Does the same for the kernel of loops. label: of the node, for messages.
-Result<KernelId> add_loop_kernel(Module& module, const GeneratorOptions& options,
-                                 KernelCache& kernels, const loop::LoopGraph& loops,
-                                 const std::string& label);
+class KernelRequests {
+ public:
+  using Generate = std::function<Result<GeneratedKernel>()>;
+
+  // Adds a kernel to the module, which generate_all completes; equal specifications share one.
+  // Threads may ask at the same time, each for a module of its own, which outlives generate_all.
+  KernelId add(Module& module, const std::string& specification, Generate generate);
+
+  // Generates all kernels and completes them in their modules. Error: that of the first
+  // specification that fails, in the order of the texts.
+  Result<void> generate_all(const DeviceProfile& profile, int64_t threads);
+
+  size_t size() const { return requests_.size(); }  // distinct ones
+
+ private:
+  struct Request {
+    Generate generate;
+    GeneratedKernel made;
+  };
+  struct Asked {
+    Module* module;
+    KernelId kernel;
+    const Request* request;
+  };
+
+  std::mutex mutex_;
+  std::map<std::string, Request> requests_;  // by specification
+  std::vector<Asked> asked_;                 // those of one module in the order of their ids
+};
+
+// Adds the kernel of loops. label: of the node, for messages.
+KernelId add_loop_kernel(Module& module, const GeneratorOptions& options, KernelRequests& kernels,
+                         const loop::LoopGraph& loops, const std::string& label);
 
 }  // namespace sluice

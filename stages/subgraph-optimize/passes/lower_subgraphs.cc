@@ -68,10 +68,8 @@ std::vector<std::string> symbol_names(const Module& module) {
   return names;
 }
 
-Result<void> lower(Module& module, const GeneratorOptions& options, KernelCache& kernels) {
-  Graph& graph = module.root();
-  SLUICE_TRY(lower_for_engine(graph, options, kernels));
-  SLUICE_TRY(graph.restore_order());
+Result<void> finish(Module& module) {
+  SLUICE_TRY(module.root().restore_order());
   module.erase_unowned();
   module.compact();
   module.level = Level::kLowered;
@@ -80,9 +78,12 @@ Result<void> lower(Module& module, const GeneratorOptions& options, KernelCache&
 
 // Runs the jobs in threads; each job writes only its own module.
 Result<void> lower_all(std::deque<Job>& jobs, const GeneratorOptions& options, int64_t threads) {
-  KernelCache kernels;
-  SLUICE_TRY(parallel_for(jobs.size(), threads,
-                          [&](size_t i) { return lower(jobs[i].module, options, kernels); }));
+  KernelRequests kernels;
+  SLUICE_TRY(parallel_for(jobs.size(), threads, [&](size_t i) {
+    return lower_for_engine(jobs[i].module.root(), options, kernels);
+  }));
+  SLUICE_TRY(kernels.generate_all(options.profile, threads));
+  SLUICE_TRY(parallel_for(jobs.size(), threads, [&](size_t i) { return finish(jobs[i].module); }));
   add_work(Work::kDistinctSubgraphs, jobs.size());
   add_work(Work::kKernels, kernels.size());
   return {};
@@ -102,8 +103,9 @@ Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
   SLUICE_ASSIGN(const GeneratorOptions generator, generator_options(options));
   SLUICE_ASSIGN(const int64_t threads, options.threads());
   if (graph.engine != EngineId::kNone) {  // a subgraph in a file of its own
-    KernelCache kernels;
+    KernelRequests kernels;
     SLUICE_TRY(lower_for_engine(graph, generator, kernels));
+    SLUICE_TRY(kernels.generate_all(generator.profile, threads));
     add_work(Work::kDistinctSubgraphs);
     add_work(Work::kKernels, kernels.size());
     return true;

@@ -6,10 +6,11 @@
 //   after:   the same; %past and %k have storage dense [B, 12, 1023, 64]
 //
 // Legal because a storage never changes a value's type: the Concat becomes a task that only copies
-// %new to its place, and the run binds both values to the same memory. Matrix products on aicore
-// read the storage in place; all other readers of %k read a dense copy of it (TransData). The pass
-// applies to f32 and other types of whole bytes, to inputs that only this Concat reads (their shape
-// aside), and to sizes with a bound.
+// %new to its place, and the run binds both values to the same memory. Existing elements keep their
+// place, so other nodes may read %past before or after that. Matrix products on aicore and the
+// loops of vector read the storage in place; all other readers of %k read a dense copy of it
+// (TransData). The pass applies to f32 and other types of whole bytes, to inputs that only nodes
+// read which do so in place, and to sizes with a bound.
 #include <algorithm>
 
 #include "common/base/log.h"
@@ -52,11 +53,31 @@ Value* result_inside(const Value& result) {
   return body == nullptr ? nullptr : body->outputs()[result.result()];
 }
 
-bool reads_shape_only(const Use& use) {
-  return use.node->op() == Op::kShape || use.node->op() == Op::kSize;
+// Returns whether the use is a matrix product, which reads the operand by strides.
+bool is_matrix_operand(const Use& use) {
+  const auto is_matrix = [](const Use& at) {
+    return (at.node->op() == Op::kMatMul || at.node->op() == Op::kGemm) && at.input < 2;
+  };
+  if (read_quantized(*use.node)) return false;
+  if (use.node->op() != Op::kFused) return is_matrix(use);
+  const Graph* body = use.node->get(attributes::Fused::body);
+  if (body == nullptr) return false;
+  const Value& inside = *body->inputs()[use.input];
+  return std::all_of(inside.uses().begin(), inside.uses().end(), [&](const Use& at) {
+    if (at.node->op() != Op::kTranspose) return is_matrix(at);
+    const std::vector<Use>& further = at.node->output().uses();
+    return std::all_of(further.begin(), further.end(), is_matrix);
+  });
 }
 
-// Returns whether, of the readers of a part's value, only the Concat reads its elements.
+// Returns whether the node reads no elements, or reads them where they lie.
+bool can_read(const Use& use) {
+  const EngineId engine = use.node->graph().engine;
+  return use.node->op() == Op::kShape || use.node->op() == Op::kSize ||
+         engine_name(engine) == "vector" || (engine == EngineId::kAicore && is_matrix_operand(use));
+}
+
+// Returns whether all readers of a part's value but the Concat can read it where it lies.
 bool is_read_by(const Value& value, const Node& append) {
   return !value.is_output() &&
          std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& call) {
@@ -65,7 +86,7 @@ bool is_read_by(const Value& value, const Node& append) {
            const Value& inside = *body->inputs()[call.input];
            return !inside.is_output() &&
                   std::all_of(inside.uses().begin(), inside.uses().end(), [&](const Use& use) {
-                    return reads_shape_only(use) || (use.node == &append && use.input == 0);
+                    return can_read(use) || (use.node == &append && use.input == 0);
                   });
          });
 }
@@ -135,25 +156,6 @@ bool is_possible(const Type& type, size_t axis, int64_t bound) {
   }
   return true;
 }
-
-// Returns whether the use is a matrix product on aicore, which reads the operand by strides.
-bool reads_by_strides(const Use& use) {
-  if (use.node->graph().engine != EngineId::kAicore || read_quantized(*use.node)) return false;
-  const auto is_matrix = [](const Use& at) {
-    return (at.node->op() == Op::kMatMul || at.node->op() == Op::kGemm) && at.input < 2;
-  };
-  if (use.node->op() != Op::kFused) return is_matrix(use);
-  const Graph* body = use.node->get(attributes::Fused::body);
-  if (body == nullptr) return false;
-  const Value& inside = *body->inputs()[use.input];
-  return std::all_of(inside.uses().begin(), inside.uses().end(), [&](const Use& at) {
-    if (at.node->op() != Op::kTranspose) return is_matrix(at);
-    const std::vector<Use>& further = at.node->output().uses();
-    return std::all_of(further.begin(), further.end(), is_matrix);
-  });
-}
-
-bool can_read(const Use& use) { return reads_shape_only(use) || reads_by_strides(use); }
 
 class Storer {
  public:

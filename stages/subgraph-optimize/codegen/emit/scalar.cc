@@ -1,5 +1,7 @@
 #include "stages/subgraph-optimize/codegen/emit/scalar.h"
 
+#include <bit>
+
 namespace sluice {
 
 using llvm::Value;
@@ -10,6 +12,14 @@ llvm::Type* register_type(KernelBuilder& builder, DType dtype) {
   if (dtype == DType::kF64) return builder.ir().getDoubleTy();
   if (dtype == DType::kBool) return builder.ir().getInt1Ty();
   return builder.ir().getIntNTy(static_cast<unsigned>(dtype_bits(dtype)));
+}
+
+llvm::Constant* scalar_constant(KernelBuilder& builder, DType dtype, uint64_t bits) {
+  llvm::Type* type = register_type(builder, dtype);
+  if (dtype == DType::kF64) return llvm::ConstantFP::get(type, std::bit_cast<double>(bits));
+  if (dtype == DType::kF32)
+    return llvm::ConstantFP::get(type, std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  return llvm::ConstantInt::get(type, bits);
 }
 
 namespace {

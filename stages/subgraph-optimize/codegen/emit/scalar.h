@@ -13,6 +13,8 @@ namespace sluice {
 
 // The type of one number of a dtype in a register: i1 for bool.
 llvm::Type* register_type(KernelBuilder& builder, DType dtype);
+// A number from its bits, as instructions have them.
+llvm::Constant* scalar_constant(KernelBuilder& builder, DType dtype, uint64_t bits);
 
 class ScalarEmitter {
  public:

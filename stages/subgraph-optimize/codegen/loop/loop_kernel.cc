@@ -1,5 +1,7 @@
 #include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
 
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include <algorithm>
 
 #include "common/target/kernel_specification.h"
@@ -9,8 +11,7 @@
 namespace sluice {
 namespace {
 
-// A block has at least about this many cycles of work, several times what its launch costs.
-constexpr double kBlockCycles = 16384;
+constexpr double kBlockLaunches = 8;  // a block takes at least so many times what a launch does
 constexpr uint32_t kMaxBlocks = 64;
 
 class LoopKernel {
@@ -33,6 +34,9 @@ class LoopKernel {
       NestEmitter(b_, graph_, std::move(nests_[i]), plans_[i], buffers_, precision_)
           .emit(b_.block(), b_.blocks());
     }
+    // Stores past the caches are seen by other threads before the block is done.
+    if (std::ranges::any_of(plans_, [](const NestPlan& plan) { return plan.bypasses_caches; }))
+      b_.ir().CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, true));
     kernel.scratch_bytes = static_cast<uint64_t>(scratch_);
@@ -57,7 +61,8 @@ class LoopKernel {
                       scratch_, profile_.scratch_limit);
   }
 
-  // With lanes along an outer axis, each has a row of its own.
+  // With lanes along an outer axis, each has a row of its own; place_buffers leaves room for whole
+  // vectors at the end of a row.
   int64_t local_bytes(const loop::Buffer& buffer) const {
     int64_t rows = 1;
     for (const NestPlan& plan : plans_) {
@@ -69,22 +74,37 @@ class LoopKernel {
   }
 
   void count_blocks(GeneratedKernel& kernel) const {
-    double cycles = 0;
+    double cycles = memory_cycles();
     int64_t elements = 1;
     for (const NestPlan& plan : plans_) {
-      cycles += plan.cycles + static_cast<double>(plan.elements) * 0.5;
+      cycles += plan.cycles;
       elements = std::max(elements, plan.elements);
     }
     if (loop::is_fixed(graph_)) {
       kernel.blocks =
-          static_cast<uint32_t>(std::clamp<double>(cycles / kBlockCycles, 1, kMaxBlocks));
+          static_cast<uint32_t>(std::clamp<double>(cycles / block_cycles(), 1, kMaxBlocks));
       return;
     }
     kernel.blocks = kMaxBlocks;
     kernel.multiply_adds = largest_operand();
     const double per_element = cycles / static_cast<double>(elements);
     kernel.multiply_adds_per_block =
-        std::max<int64_t>(1, static_cast<int64_t>(kBlockCycles / per_element));
+        std::max<int64_t>(1, static_cast<int64_t>(block_cycles() / per_element));
+  }
+
+  double block_cycles() const {
+    return kBlockLaunches * static_cast<double>(profile_.costs.launch) / 100;
+  }
+
+  // What moving the operands takes.
+  double memory_cycles() const {
+    const double bytes = operand_bytes(graph_);
+    const LoopCosts& costs = profile_.costs;
+    const int64_t line = bytes <= static_cast<double>(profile_.l2_bytes) ? costs.l2_line
+                         : bytes <= static_cast<double>(profile_.last_cache_bytes)
+                             ? costs.last_cache_line
+                             : costs.memory_line;
+    return bytes / 64 * static_cast<double>(line) / 100;
   }
 
   // The number of elements of the largest operand; its dims are symbols or numbers.

@@ -1,55 +1,19 @@
 // Kernels that are generated from the loops of nodes, beside the reference evaluator, for all
 // profiles that this CPU can run.
-#include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <stdexcept>
 
 #include "common/loop/interpreter.h"
 #include "common/loop/lowering_testing.h"
-#include "common/target/kernel_specification.h"
-#include "stages/subgraph-optimize/codegen/codegen_testing.h"
+#include "stages/subgraph-optimize/codegen/loop/loop_testing.h"
 
 namespace sluice {
 namespace {
 
 using loop::LoweringCase;
 using loop::one_node;
-
-// Profiles whose code this CPU can run.
-const std::vector<DeviceProfile>& profiles() {
-  static const std::vector<DeviceProfile> all = [] {
-    std::vector<DeviceProfile> able;
-    for (const char* name : {"cpu-avx512", "cpu-avx2", "cpu-generic"}) {
-      DeviceProfile profile = *get_profile(name);
-      if (cpu_supports(profile.isa)) able.push_back(std::move(profile));
-    }
-    return able;
-  }();
-  return all;
-}
-
-Result<void> run_kernel(const loop::LoopGraph& graph, std::span<const int64_t> sizes,
-                        std::span<std::byte* const> operands, const DeviceProfile& profile) {
-  SLUICE_ASSIGN(
-      const GeneratedKernel kernel,
-      generate_loops(specification_text(graph, profile, MathPrecision::kDefault), "test"));
-  SLUICE_ASSIGN(RunnableKernel runnable, RunnableKernel::load(kernel));
-  const std::vector<void*> pointers(operands.begin(), operands.end());
-  try {
-    if (loop::is_fixed(graph)) {
-      runnable.run(pointers);
-    } else {
-      runnable.run(pointers, {sizes.begin(), sizes.end()});
-    }
-  } catch (const std::logic_error& error) {
-    return make_error(ErrorCode::kBadValue, "{}: {}", profile.name, error.what());
-  }
-  return {};
-}
 
 // Runs one kernel in so many calls, for one profile after the other, and the interpreter otherwise:
 // making a kernel takes long. SLUICE_ALL_LOOPS in the environment: all calls.
@@ -60,7 +24,8 @@ Result<void> run_sample(const loop::LoopGraph& graph, std::span<const int64_t> s
   const size_t call = calls++;
   const bool all = std::getenv("SLUICE_ALL_LOOPS") != nullptr;
   if (!all && call % kSample != 0) return loop::interpret(graph, sizes, operands);
-  return run_kernel(graph, sizes, operands, profiles()[(call / kSample) % profiles().size()]);
+  return run_loop_kernel(graph, sizes, operands,
+                         profiles_of_this_cpu()[(call / kSample) % profiles_of_this_cpu().size()]);
 }
 
 // All cases of common/loop/lower run generated kernels here.
@@ -73,10 +38,11 @@ class LoopKernelTest : public testing::TestWithParam<size_t> {
  protected:
   // What differs between the generated kernel and the evaluator.
   std::string difference(const LoweringCase& test) {
-    if (GetParam() >= profiles().size()) return {};
+    if (GetParam() >= profiles_of_this_cpu().size()) return {};
     loop::set_loops_runner({[&](const loop::LoopGraph& graph, std::span<const int64_t> sizes,
                                 std::span<std::byte* const> operands) {
-                              return run_kernel(graph, sizes, operands, profiles()[GetParam()]);
+                              return run_loop_kernel(graph, sizes, operands,
+                                                     profiles_of_this_cpu()[GetParam()]);
                             },
                             0});
     std::string text = lowering_difference(test);

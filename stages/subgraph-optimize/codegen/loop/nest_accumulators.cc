@@ -1,7 +1,8 @@
 // Accumulators: their values travel through the loops of their sweep, one or `unroll` vectors each.
 // With vectors along the sweep's axis every lane starts with the neutral element, and at the end
-// copies and lanes are combined in a fixed order, the initial value last.
-#include <limits>
+// copies and lanes are combined in a fixed order, the initial value last. Of the largest or
+// smallest real, NaN is kept apart from the value: whether there was one.
+#include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
 
@@ -19,6 +20,64 @@ bool has_position(const Accumulator& accumulator) {
 bool is_real(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
 
 }  // namespace
+
+// Whether a NaN is noted beside the value: of maxima and minima that nothing reads before the end.
+bool NestEmitter::notes_nan(const Accumulator& accumulator) const {
+  if (!is_real(accumulator.dtype)) return false;
+  if (accumulator.combine != Combine::kMax && accumulator.combine != Combine::kMin) return false;
+  const auto& instructions = flat_.nest.sweeps[static_cast<size_t>(accumulator.sweep)].instructions;
+  return std::ranges::none_of(instructions, [&](loop::InstructionId id) {
+    const loop::Instruction& own = instruction(id);
+    return own.kind == loop::InstructionKind::kAccumulator &&
+           &flat_.nest.accumulators[static_cast<size_t>(own.accumulator)] == &accumulator;
+  });
+}
+
+// The note of `lanes` lanes, as far as anything was NaN: bools where the profile has masks.
+llvm::Type* NestEmitter::note_type(const Accumulator& accumulator, int lanes) {
+  if (lanes == 1) return b_.ir().getInt1Ty();
+  llvm::Type* element =
+      has_masks() ? b_.ir().getInt1Ty()
+                  : b_.ir().getIntNTy(static_cast<unsigned>(dtype_bits(accumulator.dtype)));
+  return llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
+}
+
+// One note for each copy that is a point of its own.
+size_t NestEmitter::note_count(const Accumulator& accumulator, int copies) const {
+  if (!notes_nan(accumulator)) return 0;
+  return plan_.vector == NestPlan::Vector::kInner ? 1 : static_cast<size_t>(copies);
+}
+
+// Adds to the notes which of the fresh values, of all copies, are NaN.
+void NestEmitter::note_nan(Carried& own, const IrValues& fresh) {
+  llvm::IRBuilder<>& ir = b_.ir();
+  for (size_t n = 0; n < own.nan.size(); ++n) {
+    Value* any = nullptr;
+    const auto add = [&](Value* found) { any = any == nullptr ? found : ir.CreateOr(any, found); };
+    const size_t last = own.nan.size() == 1 ? fresh.size() : n + 1;
+    const auto mask = [&](size_t copy) {
+      return fresh[copy]->getType()->isVectorTy() ? present(static_cast<int>(copy)) : nullptr;
+    };
+    for (size_t copy = n; copy < last; ++copy) {
+      const bool is_pair = copy + 1 < last && mask(copy + 1) == nullptr;
+      Value* is_nan = ir.CreateFCmpUNO(fresh[copy], fresh[is_pair ? copy + 1 : copy]);
+      add(both(is_nan, mask(copy)));
+      copy += is_pair;
+    }
+    if (any->getType() != own.nan[n]->getType()) any = ir.CreateSExt(any, own.nan[n]->getType());
+    own.nan[n] = ir.CreateOr(own.nan[n], any);
+  }
+}
+
+// The value, or NaN where the note says so.
+Value* NestEmitter::with_nan(Value* value, Value* note) {
+  llvm::IRBuilder<>& ir = b_.ir();
+  if (!note->getType()->getScalarType()->isIntegerTy(1))
+    note = ir.CreateICmpNE(note, llvm::Constant::getNullValue(note->getType()));
+  if (note->getType()->isVectorTy() && !value->getType()->isVectorTy())
+    note = ir.CreateOrReduce(note);
+  return ir.CreateSelect(note, llvm::ConstantFP::getNaN(value->getType()), value);
+}
 
 // Whether its values are vectors inside its sweep.
 bool NestEmitter::is_vector(const Accumulator& accumulator) const {
@@ -64,8 +123,9 @@ Value* NestEmitter::neutral(const Accumulator& accumulator) {
 // A constant is of the sweep itself, which has not been emitted yet.
 Value* NestEmitter::initial_value(const Accumulator& accumulator, int copy) {
   const loop::Instruction& initial = instruction(accumulator.initial);
-  return initial.kind == loop::InstructionKind::kConstant ? emit_constant(initial)
-                                                          : value(accumulator.initial, copy);
+  return initial.kind == loop::InstructionKind::kConstant
+             ? scalar_constant(b_, initial.dtype, initial.bits)
+             : value(accumulator.initial, copy);
 }
 
 IrValues NestEmitter::initial_values(size_t sweep) {
@@ -81,6 +141,9 @@ IrValues NestEmitter::initial_values(size_t sweep) {
     }
     for (int copy = 0; copy < copies && has_position(accumulator); ++copy)
       all.push_back(in_lanes ? widened(b_.index(0)) : b_.index(0));
+    const int lanes = !in_lanes ? 1 : is_inner ? plan_.lanes : piece_.lanes;
+    for (size_t note = 0; note < note_count(accumulator, copies); ++note)
+      all.push_back(llvm::Constant::getNullValue(note_type(accumulator, lanes)));
   }
   return all;
 }
@@ -94,10 +157,12 @@ void NestEmitter::read_carried(size_t sweep, const IrValues& carried) {
     Carried& own = accumulators_[static_cast<size_t>(id)];
     own.value.assign(next, next + copies);
     next += copies;
-    own.position.clear();
-    if (!has_position(accumulator)) continue;
-    own.position.assign(next, next + copies);
-    next += copies;
+    const int positions = has_position(accumulator) ? copies : 0;
+    own.position.assign(next, next + positions);
+    next += positions;
+    const auto notes = static_cast<std::ptrdiff_t>(note_count(accumulator, copies));
+    own.nan.assign(next, next + notes);
+    next += notes;
   }
 }
 
@@ -110,9 +175,16 @@ Value* NestEmitter::extreme(const Accumulator& accumulator, Value* so_far, Value
     return scalar_.emit(op, accumulator.dtype, accumulator.dtype, {so_far, fresh});
   }
   llvm::IRBuilder<>& ir = b_.ir();
-  Value* wins = is_max ? ir.CreateFCmpOGT(fresh, so_far) : ir.CreateFCmpOLT(fresh, so_far);
-  Value* extreme = ir.CreateSelect(wins, fresh, so_far);
+  Value* extreme = number_extreme(accumulator, so_far, fresh);
   return ir.CreateSelect(ir.CreateFCmpUNO(fresh, fresh), fresh, extreme);
+}
+
+// The same, where a fresh NaN does not count.
+Value* NestEmitter::number_extreme(const Accumulator& accumulator, Value* so_far, Value* fresh) {
+  llvm::IRBuilder<>& ir = b_.ir();
+  Value* wins = accumulator.combine == Combine::kMax ? ir.CreateFCmpOGT(fresh, so_far)
+                                                     : ir.CreateFCmpOLT(fresh, so_far);
+  return ir.CreateSelect(wins, fresh, so_far);
 }
 
 Value* NestEmitter::combine(const Accumulator& accumulator, Value* a, Value* b) {
@@ -178,10 +250,12 @@ IrValues NestEmitter::combined(size_t sweep) {
         return b_.ir().CreateInsertElement(widened(otherwise), one, uint64_t{0});
       return widened(one);
     };
+    IrValues all_fresh;
     for (int copy = 0; copy < copies; ++copy) {
       const auto c = static_cast<size_t>(copy);
       Value* fresh = placed(value(accumulator.value, copy), neutral(accumulator));
-      Value *next = nullptr, *keep = present(copy);
+      // A value that all lanes share is that of the lanes that are there.
+      Value *next = nullptr, *keep = in_lanes ? present(copy) : nullptr;
       if (has_position(accumulator)) {
         Value* position = placed(value(accumulator.position, copy), b_.index(0));
         Value* better = is_better(accumulator, fresh, position, own.value[c], own.position[c]);
@@ -190,14 +264,19 @@ IrValues NestEmitter::combined(size_t sweep) {
         keep = both(keep, better);
         own.position[c] = b_.ir().CreateSelect(keep, position, own.position[c]);
         next = fresh;
+      } else if (!own.nan.empty()) {
+        next = number_extreme(accumulator, own.value[c], fresh);
+        all_fresh.push_back(fresh);
       } else {
         next = combine(accumulator, own.value[c], fresh);
       }
       const bool is_partial = keep != nullptr && (is_inner || has_position(accumulator));
       own.value[c] = is_partial ? b_.ir().CreateSelect(keep, next, own.value[c]) : next;
     }
+    if (!own.nan.empty()) note_nan(own, all_fresh);
     all.insert(all.end(), own.value.begin(), own.value.end());
     all.insert(all.end(), own.position.begin(), own.position.end());
+    all.insert(all.end(), own.nan.begin(), own.nan.end());
   }
   return all;
 }
@@ -206,13 +285,17 @@ void NestEmitter::finish_accumulators(size_t sweep, const IrValues& carried) {
   read_carried(sweep, carried);
   for (const loop::AccumulatorId id : flat_.nest.sweeps[sweep].accumulators) {
     const Accumulator& accumulator = flat_.nest.accumulators[static_cast<size_t>(id)];
-    is_final_[static_cast<size_t>(id)] = true;
-    if (plan_.vector != NestPlan::Vector::kInner || !is_vector(accumulator)) continue;
     Carried& own = accumulators_[static_cast<size_t>(id)];
+    if (plan_.vector != NestPlan::Vector::kInner || !is_vector(accumulator)) {
+      for (size_t copy = 0; copy < own.nan.size(); ++copy)
+        own.value[copy] = with_nan(own.value[copy], own.nan[copy]);
+      continue;
+    }
     IrValues keys = own.value, positions = own.position;
     const auto merge = [&](Value*& key, Value*& position, Value* other, Value* other_position) {
       if (position == nullptr) {
-        key = combine(accumulator, key, other);
+        key = own.nan.empty() ? combine(accumulator, key, other)
+                              : number_extreme(accumulator, key, other);
         return;
       }
       Value* better = is_better(accumulator, other, other_position, key, position);
@@ -237,6 +320,7 @@ void NestEmitter::finish_accumulators(size_t sweep, const IrValues& carried) {
       position = b_.ir().CreateExtractElement(position, uint64_t{0});
       own.position = {position};
     } else {
+      if (!own.nan.empty()) key = with_nan(key, own.nan[0]);
       key = combine(accumulator, initial_value(accumulator, 0), key);
     }
     own.value = {key};

@@ -18,6 +18,8 @@ namespace sluice {
 // at once.
 using BufferAddresses = std::vector<llvm::Value*>;
 
+llvm::Align alignment_of(DType dtype);  // of elements in memory
+
 class NestEmitter {
  public:
   NestEmitter(KernelBuilder& builder, loop::LoopGraph& graph, FlatNest nest, const NestPlan& plan,
@@ -30,13 +32,19 @@ class NestEmitter {
   // The points that are computed at once: `copies` vectors of `lanes`; of the last copy the lanes
   // of `mask` are there (null: all).
   struct Piece {
-    int lanes = 1;
-    int copies = 1;
+    Piece(int lane_count, int copy_count) : lanes(lane_count), copies(copy_count) {}
+    int lanes;
+    int copies;
     llvm::Value* mask = nullptr;
     bool is_tile = false;  // copies are along the tile axis
+    // Of a tile of which a part is there: the number of its lanes, the mask of its copies, and for
+    // each copy whether it is there and the mask of its lanes.
+    llvm::Value *rows = nullptr, *columns = nullptr;
+    IrValues is_there = {}, masks = {};
   };
   struct Carried {  // of an accumulator: by copy
     IrValues value, position;
+    IrValues nan;  // whether there was one; see notes_nan
   };
 
   // ---- loops (nest_loops.cc)
@@ -44,18 +52,47 @@ class NestEmitter {
   llvm::Value* emit_units(llvm::Value*& chunk, llvm::Value*& chunks);
   void emit_unit(llvm::Value* unit, llvm::Value* chunk, llvm::Value* chunks);
   void emit_inner_axes(size_t axis, llvm::Value* begin, llvm::Value* end);
-  void emit_lane_axis(llvm::Value* begin, llvm::Value* end);
+  void emit_lane_axis(llvm::Value* begin, llvm::Value* end, const std::function<void()>& point);
   void emit_tiles(llvm::Value* begin, llvm::Value* end);
+  void set_part(llvm::Value* rows, llvm::Value* columns);
   // Runs `body` for pieces that cover [begin, end) of an axis, with `carried` values through all.
   IrValues emit_pieces(SymbolId symbol, llvm::Value* begin, llvm::Value* end, IrValues carried,
                        const std::function<IrValues(const IrValues& carried)>& body);
   void emit_guarded_point();
-  llvm::Value* all_guards_hold();
+  // Guards that hold for the piece at hand.
+  enum class IgnoredGuards : uint8_t { kNone, kUniform, kAll };
+  void emit_version(const std::vector<loop::Guard>& guards, IgnoredGuards ignored,
+                    const std::function<void()>& otherwise);
+  std::vector<loop::Guard> guards_of_nest() const;
+  llvm::Value* all_hold(const std::vector<loop::Guard>& guards);
+  bool is_ignored(const loop::Guard& guard) const {
+    return ignored_guards_ == IgnoredGuards::kAll ||
+           (ignored_guards_ == IgnoredGuards::kUniform && !differs(guard.value) &&
+            !differs(guard.limit));
+  }
   std::optional<std::pair<llvm::Value*, llvm::Value*>> extremes(ExpressionId id);
   void emit_point();  // all sweeps
   void emit_sweep(size_t sweep);
   IrValues emit_sweep_axes(size_t sweep, size_t axis, const IrValues& carried);
+  bool is_written_out(size_t sweep, size_t number);
   IrValues emit_iteration(size_t sweep, const IrValues& carried);
+
+  // ---- what the points of an axis share (nest_repeat.cc)
+  // Which instructions are emitted: those that do not depend on the repeat axis, or the others.
+  enum class Part : uint8_t { kAll, kBefore, kInside };
+  struct SharedLoad {                  // of one copy of a load
+    llvm::Value* condition = nullptr;  // of its guards; null: there are none, or they differ
+    ExpressionId stride = -1;          // along the repeat axis; -1: indices differ
+    llvm::Value* index = nullptr;      // by lane, of the axis's point 0
+    llvm::Value* low = nullptr;        // the least index
+    llvm::Value* window = nullptr;     // mask of the neighbours from `low` on; null: no window
+    llvm::Value* places = nullptr;     // of the lanes in the window
+  };
+  void emit_repeated_point(llvm::Value* begin, llvm::Value* end);
+  llvm::Value* find_windows();
+  llvm::Value* share_load(loop::InstructionId id, int copy);
+  const SharedLoad* shared_load(loop::InstructionId id, int copy) const;
+  llvm::Value* load_shared(const SharedLoad& shared, const loop::Access& access, llvm::Value* mask);
 
   // ---- accumulators (nest_accumulators.cc)
   bool is_vector(const loop::Accumulator& accumulator) const;
@@ -64,8 +101,15 @@ class NestEmitter {
   void read_carried(size_t sweep, const IrValues& carried);
   IrValues combined(size_t sweep);
   void finish_accumulators(size_t sweep, const IrValues& carried);
+  bool notes_nan(const loop::Accumulator& accumulator) const;
+  llvm::Type* note_type(const loop::Accumulator& accumulator, int lanes);
+  size_t note_count(const loop::Accumulator& accumulator, int copies) const;
+  void note_nan(Carried& own, const IrValues& fresh);
+  llvm::Value* with_nan(llvm::Value* value, llvm::Value* note);
   llvm::Value* extreme(const loop::Accumulator& accumulator, llvm::Value* so_far,
                        llvm::Value* fresh);
+  llvm::Value* number_extreme(const loop::Accumulator& accumulator, llvm::Value* so_far,
+                              llvm::Value* fresh);
   llvm::Value* combine(const loop::Accumulator& accumulator, llvm::Value* a, llvm::Value* b);
   llvm::Value* neutral(const loop::Accumulator& accumulator);
   llvm::Value* is_better(const loop::Accumulator& accumulator, llvm::Value* key,
@@ -74,11 +118,10 @@ class NestEmitter {
                             int copy);
   llvm::Value* widened(llvm::Value* value);  // to all lanes
 
-  // ---- instructions (nest_body.cc)
+  // ---- instructions (nest_body.cc), loads (nest_loads.cc) and stores (nest_stores.cc)
   void emit_instructions(size_t sweep);
   void emit_stores(size_t sweep);
   llvm::Value* emit_instruction(loop::InstructionId id, int copy);
-  llvm::Value* emit_constant(const loop::Instruction& instruction);
   llvm::Value* emit_scalar(const loop::Instruction& instruction, int copy);
   bool is_within_i32(loop::InstructionId id) const;
   llvm::Value* emit_load(loop::InstructionId id, int copy);
@@ -87,17 +130,26 @@ class NestEmitter {
   void emit_store(const loop::Store& store, ExpressionId offset, int copy);
   void store_elements(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset, int copy,
                       llvm::Value* value, llvm::Value* mask);
+  bool store_past_caches(size_t sweep, size_t number);
+  bool reads_buffer(loop::BufferId buffer) const;
   bool load_tile(loop::InstructionId id);
+  llvm::Value* load_guarded(loop::InstructionId id, int copy);
   llvm::Value* load_pattern(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                             int copy, llvm::Value* mask);
-  llvm::Value* load_strided(llvm::Type* type, llvm::Value* from, int64_t stride, llvm::Align align);
-  llvm::Value* load_repeated(llvm::Type* type, llvm::Value* from, int64_t times, llvm::Align align);
-  int64_t repeated_times(ExpressionId offset);
+  llvm::Value* neighbours_below(const loop::Guard& guard, int copy, int count);
+  llvm::Value* spread_mask(llvm::Value* mask, int64_t times);
+  llvm::Value* every_nth(llvm::Value* wide, int64_t stride);
+  llvm::Value* load_strided(llvm::Type* type, llvm::Value* from, int64_t stride, llvm::Align align,
+                            llvm::Value* mask);
+  llvm::Value* load_repeated(llvm::Type* type, llvm::Value* from, int64_t times, llvm::Align align,
+                             llvm::Value* mask);
+  int64_t times_repeated(ExpressionId offset);
   llvm::Value* guard_condition(const std::vector<loop::Guard>& guards, int copy);
   llvm::Value* expression_lanes(ExpressionId id, int copy);
   llvm::Value* expression_number(ExpressionId id, int copy);
   llvm::Value* both(llvm::Value* a, llvm::Value* b);  // of masks, null: all
   llvm::Value* present(int copy) const {              // the lanes of a copy that are there
+    if (!piece_.masks.empty()) return piece_.masks[static_cast<size_t>(copy)];
     return copy == piece_.copies - 1 ? piece_.mask : nullptr;
   }
   llvm::Value* value(loop::InstructionId id, int copy);
@@ -110,6 +162,7 @@ class NestEmitter {
   }
   llvm::Value* address(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                        int copy);
+  bool has_whole_vectors(const loop::Buffer& buffer, ExpressionId offset) const;
   bool is_row(const loop::Buffer& buffer, ExpressionId offset);
   llvm::Value* addresses(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                          int copy);
@@ -138,16 +191,19 @@ class NestEmitter {
   loop::AxisId split_axis_ = -1;          // split into chunks when block_axes_ have few points
 
   // Of the code that is being emitted.
-  Piece piece_;
+  Piece piece_{1, 1};
   SymbolId lane_symbol_ = -1;
   SymbolId copy_symbol_ = -1;  // along which copies lie: the lane symbol, or the tile axis
   int copy_in_hand_ = 0;
-  bool ignores_guards_ = false;               // they hold for the piece at hand
-  std::vector<bool> by_lane_, by_tile_;       // by instruction: differs between lanes, tile copies
+  IgnoredGuards ignored_guards_ = IgnoredGuards::kNone;
+  Part part_ = Part::kAll;
+  bool uses_windows_ = false;
+  std::map<std::pair<loop::InstructionId, int>, SharedLoad> shared_;  // and by copy
+  // By instruction: differs between lanes, tile copies, points of the repeat axis.
+  std::vector<bool> by_lane_, by_tile_, by_repeat_;
   std::vector<IrValues> values_;              // by instruction: one, or one a copy
   std::map<ExpressionId, int64_t> repeated_;  // looked up only
   std::vector<Carried> accumulators_;         // present, or final, values
-  std::vector<bool> is_final_;                // by accumulator
 };
 
 }  // namespace sluice

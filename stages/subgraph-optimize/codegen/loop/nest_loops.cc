@@ -5,7 +5,8 @@
 //       for lane axis of the chunk, by copies * lanes:            (vector along an outer axis)
 //         sweeps: for inner axes: instructions; stores
 //
-// or, with vectors along the last axis of each sweep, the same without the lane axis.
+// or, with vectors along the last axis of each sweep, the same without the lane axis. An axis whose
+// points share work is inside the lane axis (nest_repeat.cc).
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
@@ -20,10 +21,15 @@ namespace {
 constexpr int64_t kUnits = 64;
 // Nests of more instructions are not written twice, with and without guards.
 constexpr size_t kMaxVersioned = 48;
-// The last loop of a sweep is written out when it has at most this many iterations of at most so
-// many instructions.
+// The last loops of a sweep are written out when one has at most this many iterations, and together
+// they have at most so many instructions.
 constexpr int64_t kMaxWrittenOut = 8;
-constexpr size_t kMaxInstructionsWrittenOut = 16;
+constexpr int64_t kMaxInstructionsWrittenOut = 32;
+
+bool is_false(const Value* condition) {
+  const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition);
+  return known != nullptr && known->isZero();
+}
 
 }  // namespace
 
@@ -48,9 +54,10 @@ NestEmitter::NestEmitter(KernelBuilder& builder, loop::LoopGraph& graph, FlatNes
   by_tile_ = plan_.tile_axis < 0
                  ? by_lane_
                  : differing_instructions(graph_, flat_, {axis(plan_.tile_axis).symbol}, false);
+  if (plan_.repeat_axis >= 0)
+    by_repeat_ = differing_instructions(graph_, flat_, {axis(plan_.repeat_axis).symbol}, false);
   values_.resize(flat_.nest.instructions.size());
   accumulators_.resize(flat_.nest.accumulators.size());
-  is_final_.resize(flat_.nest.accumulators.size(), false);
   choose_loops();
 }
 
@@ -59,11 +66,15 @@ NestEmitter::NestEmitter(KernelBuilder& builder, loop::LoopGraph& graph, FlatNes
 void NestEmitter::choose_loops() {
   int64_t points = 1;
   for (const loop::AxisId id : flat_.outer) {
-    if (id == plan_.axis || id == plan_.tile_axis) continue;
+    if (id == plan_.axis || id == plan_.tile_axis || id == plan_.repeat_axis) continue;
     (points < kUnits ? block_axes_ : inner_axes_).push_back(id);
     points *= std::max<int64_t>(nominal_number(graph_, axis(id).extent), 1);
   }
   split_axis_ = plan_.tile_axis >= 0 ? plan_.tile_axis : plan_.axis;
+  if (plan_.repeat_axis < 0) return;
+  const int64_t grain = int64_t{plan_.lanes} * plan_.unroll;
+  const int64_t pieces = (nominal_number(graph_, axis(plan_.axis).extent) + grain - 1) / grain;
+  if (points * pieces < kUnits / 4) split_axis_ = plan_.repeat_axis;
 }
 
 void NestEmitter::emit(Value* block, Value* blocks) {
@@ -79,7 +90,9 @@ Value* NestEmitter::emit_units(Value*& chunk, Value*& chunks) {
   Value* points = b_.index(1);
   for (const loop::AxisId id : block_axes_) points = b_.mul(points, extent(id));
   if (split_axis_ < 0) return points;
-  const int64_t grain = plan_.tile_axis >= 0 ? plan_.lanes : int64_t{plan_.lanes} * plan_.unroll;
+  const int64_t grain = split_axis_ == plan_.repeat_axis ? 1
+                        : split_axis_ == plan_.tile_axis ? plan_.lanes
+                                                         : int64_t{plan_.lanes} * plan_.unroll;
   Value* grains = b_.ceil_div(extent(split_axis_), b_.index(grain));
   Value* wanted = b_.ceil_div(b_.index(kUnits), b_.max(points, b_.index(1)));
   Value* parts = b_.max(b_.min(wanted, grains), b_.index(1));
@@ -90,7 +103,10 @@ Value* NestEmitter::emit_units(Value*& chunk, Value*& chunks) {
 
 void NestEmitter::emit_unit(Value* unit, Value* chunk, Value* chunks) {
   Value *begin = nullptr, *end = nullptr;
-  if (split_axis_ >= 0) {
+  const auto* known = llvm::dyn_cast_or_null<llvm::ConstantInt>(chunks);
+  if (split_axis_ >= 0 && known != nullptr && known->isOne()) {
+    begin = b_.index(0), end = extent(split_axis_);
+  } else if (split_axis_ >= 0) {
     Value* number = b_.mod(unit, chunks);
     unit = b_.div(unit, chunks);
     begin = b_.mul(number, chunk);
@@ -113,39 +129,61 @@ void NestEmitter::emit_inner_axes(size_t number, Value* begin, Value* end) {
     });
   } else if (plan_.tile_axis >= 0) {
     emit_tiles(begin, end);
+  } else if (plan_.repeat_axis >= 0) {
+    const bool is_split = split_axis_ == plan_.repeat_axis;
+    Value* last = extent(is_split ? plan_.axis : plan_.repeat_axis);
+    emit_lane_axis(is_split ? b_.index(0) : begin, is_split ? last : end, [&] {
+      emit_repeated_point(is_split ? begin : b_.index(0), is_split ? end : last);
+    });
   } else if (plan_.vector == NestPlan::Vector::kOuter) {
-    emit_lane_axis(begin, end);
+    emit_lane_axis(begin, end, [&] { emit_guarded_point(); });
   } else {
-    piece_ = {1, 1, nullptr, false};
+    piece_ = {1, 1};
     emit_point();
   }
 }
 
-void NestEmitter::emit_lane_axis(Value* begin, Value* end) {
+void NestEmitter::emit_lane_axis(Value* begin, Value* end, const std::function<void()>& point) {
   lane_symbol_ = copy_symbol_ = axis(plan_.axis).symbol;
   emit_pieces(lane_symbol_, begin, end, {}, [&](const IrValues&) {
-    emit_guarded_point();
+    point();
     return IrValues{};
   });
 }
 
-// Pieces for which all guards hold are computed without them.
+// Pieces for which all guards hold are computed without them; others, where those hold that are the
+// same for all lanes, without those.
 void NestEmitter::emit_guarded_point() {
-  Value* is_inside = all_guards_hold();
-  if (is_inside == nullptr) return emit_point();
-  b_.if_else(
-      is_inside,
-      [&] {
-        ignores_guards_ = true;
-        emit_point();
-        ignores_guards_ = false;
-      },
-      [&] { emit_point(); });
+  const std::vector<loop::Guard> guards = guards_of_nest();
+  if (guards.empty() || flat_.nest.instructions.size() > kMaxVersioned) return emit_point();
+  std::vector<loop::Guard> uniform;
+  for (const loop::Guard& guard : guards) {
+    if (!differs(guard.value) && !differs(guard.limit)) uniform.push_back(guard);
+  }
+  const bool has_both = !uniform.empty() && uniform.size() < guards.size();
+  emit_version(guards, IgnoredGuards::kAll, [&] {
+    if (!has_both) return emit_point();
+    emit_version(uniform, IgnoredGuards::kUniform, [&] { emit_point(); });
+  });
 }
 
-// A condition that is enough for all guards of the nest to hold in all lanes and iterations of the
-// piece at hand. Null: there are no guards, or it is not known.
-Value* NestEmitter::all_guards_hold() {
+// The point without the guards when they hold in all lanes and iterations of the piece at hand,
+// else what `otherwise` emits.
+void NestEmitter::emit_version(const std::vector<loop::Guard>& guards, IgnoredGuards ignored,
+                               const std::function<void()>& otherwise) {
+  Value* holds = all_hold(guards);
+  if (holds == nullptr || is_false(holds)) return otherwise();
+  b_.if_else(
+      holds,
+      [&] {
+        ignored_guards_ = ignored;
+        emit_point();
+        ignored_guards_ = IgnoredGuards::kNone;
+      },
+      otherwise);
+}
+
+std::vector<loop::Guard> NestEmitter::guards_of_nest() const {
   std::vector<loop::Guard> guards;
   for (const loop::Instruction& own : flat_.nest.instructions)
     guards.insert(guards.end(), own.guards.begin(), own.guards.end());
@@ -153,9 +191,14 @@ Value* NestEmitter::all_guards_hold() {
     for (const loop::Store& store : sweep.stores)
       guards.insert(guards.end(), store.guards.begin(), store.guards.end());
   }
-  if (guards.empty() || flat_.nest.instructions.size() > kMaxVersioned) return nullptr;
   std::sort(guards.begin(), guards.end());
   guards.erase(std::unique(guards.begin(), guards.end()), guards.end());
+  return guards;
+}
+
+// A condition that is enough for the guards to hold in all lanes and iterations of the piece at
+// hand. Null: it is not known.
+Value* NestEmitter::all_hold(const std::vector<loop::Guard>& guards) {
   Value* condition = b_.ir().getInt1(true);
   for (const loop::Guard& guard : guards) {
     const auto value = extremes(guard.value), limit = extremes(guard.limit);
@@ -200,21 +243,30 @@ std::optional<std::pair<Value*, Value*>> NestEmitter::extremes(ExpressionId id) 
   return std::pair(b_.add(present, low), b_.add(present, high));
 }
 
-// Whole squares of the tile axis first; then the rest of the tile axis, row by row.
+// Whole squares of both axes first. What remains is computed in squares too, of which a part is
+// there, or, without masks, row by row.
 void NestEmitter::emit_tiles(Value* begin, Value* end) {
   const SymbolId tile = axis(plan_.tile_axis).symbol, lane = axis(plan_.axis).symbol;
   Value* whole = b_.add(begin, b_.mul(b_.div(b_.sub(end, begin), plan_.lanes), plan_.lanes));
   Value* last = extent(plan_.axis);
   Value* whole_lanes = b_.mul(b_.div(last, plan_.lanes), plan_.lanes);
-  b_.loop(begin, whole, plan_.lanes, [&](Value* i) {
-    index_.set_axis(tile, i);
-    lane_symbol_ = lane, copy_symbol_ = tile;
-    b_.loop(b_.index(0), whole_lanes, plan_.lanes, [&](Value* k) {
-      index_.set_axis(lane, k);
-      piece_ = {plan_.lanes, plan_.lanes, nullptr, true};
-      emit_point();
+  const auto squares = [&](Value* from, Value* to, bool is_part) {
+    b_.loop(from, to, plan_.lanes, [&](Value* i) {
+      index_.set_axis(tile, i);
+      lane_symbol_ = lane, copy_symbol_ = tile;
+      const auto square = [&](Value* k, bool is_whole) {
+        index_.set_axis(lane, k);
+        piece_ = {plan_.lanes, plan_.lanes};
+        piece_.is_tile = true;
+        if (!is_whole) set_part(b_.sub(last, k), b_.sub(to, i));
+        emit_point();
+      };
+      b_.loop(b_.index(0), whole_lanes, plan_.lanes, [&](Value* k) { square(k, !is_part); });
+      if (has_masks()) b_.loop(whole_lanes, last, plan_.lanes, [&](Value* k) { square(k, false); });
     });
-  });
+  };
+  squares(begin, whole, false);
+  if (has_masks()) return squares(whole, end, true);
   const auto row = [&](Value* i, Value* from) {
     index_.set_axis(tile, i);
     plan_.unroll = 1;
@@ -227,6 +279,19 @@ void NestEmitter::emit_tiles(Value* begin, Value* end) {
   };
   b_.loop(begin, whole, 1, [&](Value* i) { row(i, whole_lanes); });
   b_.loop(whole, end, 1, [&](Value* i) { row(i, b_.index(0)); });
+}
+
+// Of the square at hand the first `rows` lanes and the first `columns` copies are there (at least
+// one each; more than all: all).
+void NestEmitter::set_part(Value* rows, Value* columns) {
+  piece_.rows = rows;
+  piece_.columns = b_.mask(columns, piece_.lanes);
+  Value* lanes = b_.mask(rows, piece_.lanes);
+  for (int copy = 0; copy < piece_.copies; ++copy) {
+    piece_.is_there.push_back(b_.ir().CreateICmpSLT(b_.index(copy), columns));
+    piece_.masks.push_back(
+        b_.ir().CreateAnd(lanes, b_.broadcast(piece_.is_there.back(), piece_.lanes)));
+  }
 }
 
 IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrValues carried,
@@ -246,32 +311,29 @@ IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrV
     return b_.add(from, b_.mul(b_.div(b_.sub(end, from), step), step));
   };
   if (lanes == 1) {
-    run(begin, end, 1, {1, 1, nullptr, false}, false);
+    run(begin, end, 1, {1, 1}, false);
     return carried;
   }
-  begin = run(begin, whole(begin, at_once), at_once, {plan_.lanes, plan_.unroll, nullptr, false},
-              false);
+  begin = run(begin, whole(begin, at_once), at_once, {plan_.lanes, plan_.unroll}, false);
   // A remainder of known length is one piece.
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(b_.sub(end, begin));
   if (has_masks() && known != nullptr) {
     const int64_t length = known->getSExtValue();
     const int copies = static_cast<int>((length + lanes - 1) / lanes);
-    if (length > 0)
-      run(begin, end, at_once, {plan_.lanes, copies, nullptr, false}, length % lanes != 0);
+    if (length > 0) run(begin, end, at_once, {plan_.lanes, copies}, length % lanes != 0);
     return carried;
   }
   if (!has_masks() && plan_.unroll > 1)
-    begin = run(begin, whole(begin, lanes), lanes, {plan_.lanes, 1, nullptr, false}, false);
+    begin = run(begin, whole(begin, lanes), lanes, {plan_.lanes, 1}, false);
   if (has_masks()) {
-    run(begin, end, lanes, {plan_.lanes, 1, nullptr, false}, true);
+    run(begin, end, lanes, {plan_.lanes, 1}, true);
   } else {
-    run(begin, end, 1, {1, 1, nullptr, false}, false);
+    run(begin, end, 1, {1, 1}, false);
   }
   return carried;
 }
 
 void NestEmitter::emit_point() {
-  std::fill(is_final_.begin(), is_final_.end(), false);
   for (size_t sweep = 0; sweep < flat_.nest.sweeps.size(); ++sweep) emit_sweep(sweep);
 }
 
@@ -279,7 +341,7 @@ void NestEmitter::emit_sweep(size_t sweep) {
   if (plan_.vector == NestPlan::Vector::kInner) {
     const std::vector<loop::AxisId>& axes = flat_.nest.sweeps[sweep].axes;
     lane_symbol_ = copy_symbol_ = axes.empty() ? -1 : axis(axes.back()).symbol;
-    piece_ = {1, 1, nullptr, false};
+    piece_ = {1, 1};
   }
   finish_accumulators(sweep, emit_sweep_axes(sweep, 0, initial_values(sweep)));
 }
@@ -291,14 +353,12 @@ IrValues NestEmitter::emit_sweep_axes(size_t sweep, size_t number, const IrValue
   if (plan_.vector == NestPlan::Vector::kInner && number + 1 == axes.size()) {
     IrValues after = emit_pieces(axis(id).symbol, b_.index(0), extent(id), carried,
                                  [&](const IrValues& now) { return emit_iteration(sweep, now); });
-    piece_ = {1, 1, nullptr, false};
+    piece_ = {1, 1};
     return after;
   }
-  const auto known = graph_.expressions.as_constant(axis(id).extent);
-  if (known && *known <= kMaxWrittenOut && number + 1 == axes.size() &&
-      flat_.nest.sweeps[sweep].instructions.size() <= kMaxInstructionsWrittenOut) {
+  if (is_written_out(sweep, number)) {
     IrValues now = carried;
-    for (int64_t i = 0; i < *known; ++i) {
+    for (int64_t i = 0; i < *graph_.expressions.as_constant(axis(id).extent); ++i) {
       index_.set_axis(axis(id).symbol, b_.index(i));
       now = emit_sweep_axes(sweep, number + 1, now);
     }
@@ -308,6 +368,19 @@ IrValues NestEmitter::emit_sweep_axes(size_t sweep, size_t number, const IrValue
     index_.set_axis(axis(id).symbol, i);
     return emit_sweep_axes(sweep, number + 1, now);
   });
+}
+
+// Whether this axis of a sweep, and those inside, are written out.
+bool NestEmitter::is_written_out(size_t sweep, size_t number) {
+  const loop::Sweep& own = flat_.nest.sweeps[sweep];
+  int64_t written = static_cast<int64_t>(own.instructions.size());
+  for (; number < own.axes.size(); ++number) {
+    const auto known = graph_.expressions.as_constant(axis(own.axes[number]).extent);
+    if (!known || *known > kMaxWrittenOut) return false;
+    written *= std::max<int64_t>(*known, 1);
+    if (written > kMaxInstructionsWrittenOut) return false;
+  }
+  return true;
 }
 
 IrValues NestEmitter::emit_iteration(size_t sweep, const IrValues& carried) {

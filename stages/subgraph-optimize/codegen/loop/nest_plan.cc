@@ -2,11 +2,21 @@
 
 #include <algorithm>
 
+#include "fmt/format.h"
+
 namespace sluice {
 namespace {
 
 using loop::InstructionId;
 using loop::InstructionKind;
+
+// A row of at most so many vectors is written out, when its sweeps are short.
+constexpr int64_t kShortRow = 12;
+constexpr size_t kShortRowInstructions = 24;
+
+// An axis is repeated inside when it has this many points, and so much of a vector's work is
+// shared.
+constexpr double kMinRepeated = 4, kMinShared = 0.4, kMinSharedCycles = 8;
 
 // Bits of the widest number that the lanes compute with; bools follow others.
 int widest_bits(const FlatNest& nest, const std::vector<bool>& differing) {
@@ -30,38 +40,36 @@ double nominal_points(const loop::LoopGraph& graph, const FlatNest& nest,
   return points;
 }
 
+double in_cycles(int64_t hundredths) { return static_cast<double>(hundredths) / 100; }
+
 // What an access costs for one vector of lanes, in cycles, when `symbol` runs along the lanes.
 class AccessCost {
  public:
-  AccessCost(loop::LoopGraph& graph, SymbolId symbol, int lanes, const std::vector<bool>& differing)
-      : graph_(graph), symbol_(symbol), lanes_(lanes), differing_(differing) {}
+  AccessCost(loop::LoopGraph& graph, const LoopCosts& costs, SymbolId symbol, int lanes,
+             const std::vector<bool>& differing)
+      : graph_(graph), costs_(costs), symbol_(symbol), lanes_(lanes), differing_(differing) {}
 
   double of(ExpressionId offset, bool is_store) {
-    if (!expression_differs(graph_, offset, {symbol_}, differing_)) return is_store ? lanes_ : 0.5;
+    if (!expression_differs(graph_, offset, {symbol_}, differing_))
+      return in_cycles(is_store ? costs_.access * lanes_ : costs_.access / 2);
     const auto linear = loop::split_linear(graph_.expressions, offset, symbol_);
-    const bool by_value = linear && expression_differs(graph_, linear->remainder, {}, differing_);
-    if (linear && !by_value && graph_.expressions.as_constant(linear->stride) == 1) return 1;
-    return lanes_ * (is_store ? 2.0 : 1.2);
+    const auto stride =
+        linear ? graph_.expressions.as_constant(linear->stride) : std::optional<int64_t>();
+    const bool by_value = expression_differs(graph_, offset, {}, differing_);
+    if (stride == 1 && !by_value) return in_cycles(costs_.access);
+    if (is_store) return in_cycles(costs_.scatter * lanes_);
+    const bool is_pattern = linear ? stride && *stride > 1 && *stride <= 4
+                                   : repeated_times(graph_, offset, symbol_, lanes_) > 1;
+    return in_cycles(is_pattern && !by_value ? costs_.pattern : costs_.gather * lanes_);
   }
 
  private:
   loop::LoopGraph& graph_;
+  const LoopCosts& costs_;
   SymbolId symbol_;
   int lanes_;
   const std::vector<bool>& differing_;
 };
-
-double scalar_cost(loop::CostClass cost, int lanes_of_32) {
-  switch (cost) {
-    case loop::CostClass::kSimple:
-      return 0.5;
-    case loop::CostClass::kDivide:
-      return 0.5 * lanes_of_32;
-    case loop::CostClass::kTranscendental:
-      return 10;
-  }
-  return 1;
-}
 
 class Planner {
  public:
@@ -83,6 +91,7 @@ class Planner {
   NestPlan outer(loop::AxisId axis) {
     NestPlan plan = candidate(NestPlan::Vector::kOuter, axis);
     find_tile_axis(plan);
+    if (plan.tile_axis < 0) find_repeat_axis(plan);
     return plan;
   }
 
@@ -115,9 +124,9 @@ class Planner {
     });
   }
 
-  SymbolId last_symbol(const loop::Sweep& sweep) const {
-    return nest_.nest.axes[static_cast<size_t>(sweep.axes.back())].symbol;
-  }
+  SymbolId last_symbol(const loop::Sweep& sweep) const { return axis(sweep.axes.back()).symbol; }
+
+  const loop::Axis& axis(loop::AxisId id) const { return nest_.nest.axes[static_cast<size_t>(id)]; }
 
   std::vector<SymbolId> lane_symbols(NestPlan::Vector vector, loop::AxisId axis) const {
     if (vector == NestPlan::Vector::kOuter)
@@ -139,6 +148,7 @@ class Planner {
                      ? 1
                      : profile_.vector_bits / widest_bits(nest_, differing);
     plan.unroll = vector == NestPlan::Vector::kNone ? 1 : choose_unroll(differing);
+    if (is_inner) plan.unroll = std::max(plan.unroll, short_row_vectors(plan.lanes));
     if (vector == NestPlan::Vector::kOuter) fit_local_buffers(plan);
     const double outer_points = nominal_points(graph_, nest_, nest_.outer);
     double points = outer_points;
@@ -161,15 +171,14 @@ class Planner {
 
   // How many vectors `count` points take when `axis` runs along the lanes.
   double in_vectors(double count, loop::AxisId axis, int lanes) const {
-    const auto extent = static_cast<double>(
-        nominal_number(graph_, nest_.nest.axes[static_cast<size_t>(axis)].extent));
+    const auto extent = static_cast<double>(nominal_number(graph_, this->axis(axis).extent));
     if (extent <= 0) return count;
     return count / extent * static_cast<double>((static_cast<int64_t>(extent) + lanes - 1) / lanes);
   }
 
   double sweep_cycles(size_t s, SymbolId symbol, int lanes, const std::vector<bool>& differing) {
     const loop::Sweep& sweep = nest_.nest.sweeps[s];
-    AccessCost access(graph_, symbol, lanes, differing);
+    AccessCost access(graph_, profile_.costs, symbol, lanes, differing);
     double cycles = 0;
     for (const InstructionId id : sweep.instructions) {
       const auto i = static_cast<size_t>(id);
@@ -177,31 +186,84 @@ class Planner {
       if (instruction.kind == InstructionKind::kLoad)
         cycles += access.of(nest_.load_offsets[i], false);
       if (instruction.kind == InstructionKind::kScalar)
-        cycles += scalar_cost(loop::scalar_row(instruction.op).cost, differing[i] ? lanes : 1);
+        cycles += scalar_cost(instruction, differing[i] ? lanes : 1);
     }
     for (const ExpressionId offset : nest_.stores[s]) cycles += access.of(offset, true);
     return cycles;
   }
 
+  double scalar_cost(const loop::Instruction& instruction, int lanes) const {
+    const LoopCosts& costs = profile_.costs;
+    switch (loop::scalar_row(instruction.op).cost) {
+      case loop::CostClass::kSimple:
+        return in_cycles(costs.simple);
+      case loop::CostClass::kDivide:
+        return in_cycles(costs.divide * lanes);
+      case loop::CostClass::kTranscendental:
+        return in_cycles(costs.transcendental);
+    }
+    return 0;
+  }
+
   // Four vectors side by side hide latencies; fewer when registers would not do.
   int choose_unroll(const std::vector<bool>& differing) const {
-    int max_values = 0;
-    for (const loop::Sweep& sweep : nest_.nest.sweeps) {
-      int values = 0, functions = 0;
-      for (const InstructionId id : sweep.instructions) {
-        const loop::Instruction& instruction = nest_.nest.instructions[static_cast<size_t>(id)];
-        if (!differing[static_cast<size_t>(id)]) continue;
-        values += instruction.kind == InstructionKind::kLoad;
-        functions += instruction.kind == InstructionKind::kScalar &&
-                     loop::scalar_row(instruction.op).cost == loop::CostClass::kTranscendental;
-      }
-      values += static_cast<int>(sweep.accumulators.size()) + 2;
-      max_values = std::max(max_values, values + 4 * std::min(functions, 2));
-    }
+    int most = 0;
+    for (const loop::Sweep& sweep : nest_.nest.sweeps)
+      most = std::max(most, live_vectors(sweep, differing));
     for (const int unroll : {4, 2}) {
-      if (max_values * unroll <= profile_.vector_registers + 8) return unroll;
+      if (most * unroll <= profile_.vector_registers) return unroll;
     }
     return 1;
+  }
+
+  // A short row of known length is written out whole: its vectors. 0: it is none.
+  int short_row_vectors(int lanes) const {
+    int64_t most = 0;
+    size_t instructions = 0;
+    for (const loop::Sweep& sweep : nest_.nest.sweeps) {
+      instructions += sweep.instructions.size();
+      if (sweep.axes.empty()) continue;
+      const auto extent = graph_.expressions.as_constant(axis(sweep.axes.back()).extent);
+      if (!extent) return 0;
+      most = std::max(most, (*extent + lanes - 1) / lanes);
+    }
+    return most <= kShortRow && instructions <= kShortRowInstructions ? static_cast<int>(most) : 0;
+  }
+
+  // The most vectors that are in use at once, for each of the copies: values that are still read,
+  // accumulators, and what an instruction needs meanwhile.
+  int live_vectors(const loop::Sweep& sweep, const std::vector<bool>& differing) const {
+    std::vector<size_t> last_use(nest_.nest.instructions.size(), 0);
+    for (size_t at = 0; at < sweep.instructions.size(); ++at) {
+      for (const InstructionId operand : own(sweep.instructions[at]).operands)
+        if (operand >= 0) last_use[static_cast<size_t>(operand)] = at;
+    }
+    for (const loop::Store& store : sweep.stores)
+      last_use[static_cast<size_t>(store.value)] = sweep.instructions.size();
+    for (const loop::AccumulatorId id : sweep.accumulators) {
+      const InstructionId value = nest_.nest.accumulators[static_cast<size_t>(id)].value;
+      last_use[static_cast<size_t>(value)] = sweep.instructions.size();
+    }
+    int most = 0;
+    std::vector<InstructionId> live;
+    for (size_t at = 0; at < sweep.instructions.size(); ++at) {
+      const InstructionId id = sweep.instructions[at];
+      if (!differing[static_cast<size_t>(id)]) continue;
+      most = std::max(most, static_cast<int>(live.size()) + working_vectors(own(id)));
+      std::erase_if(
+          live, [&](InstructionId value) { return last_use[static_cast<size_t>(value)] <= at; });
+      if (last_use[static_cast<size_t>(id)] > at) live.push_back(id);
+    }
+    return most + static_cast<int>(sweep.accumulators.size());
+  }
+
+  static int working_vectors(const loop::Instruction& instruction) {
+    if (instruction.kind != InstructionKind::kScalar) return 1;
+    return loop::scalar_row(instruction.op).cost == loop::CostClass::kTranscendental ? 5 : 2;
+  }
+
+  const loop::Instruction& own(InstructionId id) const {
+    return nest_.nest.instructions[static_cast<size_t>(id)];
   }
 
   // Row-local buffers have an element for each lane.
@@ -240,6 +302,55 @@ class Planner {
     }
   }
 
+  // The outer axis whose points share the most work, when that is most of it.
+  void find_repeat_axis(NestPlan& plan) {
+    const loop::Nest& nest = nest_.nest;
+    if (nest.sweeps.size() != 1 || !nest.sweeps[0].axes.empty() || plan.lanes < 4) return;
+    if (!nest.accumulators.empty()) return;
+    const SymbolId lane = axis(plan.axis).symbol;
+    const std::vector<bool> by_lane = differing_instructions(graph_, nest_, {lane}, false);
+    const double all = 1 + sweep_cycles(0, lane, plan.lanes, by_lane);
+    const double iterations = plan.cycles / all;
+    for (const loop::AxisId other : nest_.outer) {
+      const double points = static_cast<double>(nominal_number(graph_, axis(other).extent));
+      if (other == plan.axis || points < kMinRepeated) continue;
+      const std::vector<bool> by_other =
+          differing_instructions(graph_, nest_, {axis(other).symbol}, false);
+      const double shared = shared_cycles(plan, axis(other).symbol, by_lane, by_other);
+      const double cycles = iterations * (all - shared * (1 - 1 / points));
+      if (shared < all * kMinShared || shared < kMinSharedCycles || cycles >= plan.cycles) continue;
+      plan.cycles = cycles, plan.repeat_axis = other;
+      std::vector<bool> inside = by_lane;
+      for (size_t i = 0; i < inside.size(); ++i) inside[i] = inside[i] && by_other[i];
+      plan.lanes = profile_.vector_bits / widest_bits(nest_, inside);
+      plan.unroll = std::min(choose_unroll(inside), 2);
+    }
+  }
+
+  // The cycles of one vector that do not depend on the points of an axis: instructions, and the
+  // greater part of gathering elements that lie together.
+  double shared_cycles(const NestPlan& plan, SymbolId other, const std::vector<bool>& by_lane,
+                       const std::vector<bool>& by_other) {
+    const SymbolId lane = axis(plan.axis).symbol;
+    AccessCost access(graph_, profile_.costs, lane, plan.lanes, by_lane);
+    double shared = 0;
+    for (const InstructionId id : nest_.nest.sweeps[0].instructions) {
+      const auto i = static_cast<size_t>(id);
+      if (own(id).kind == InstructionKind::kScalar && !by_other[i])
+        shared += scalar_cost(own(id), by_lane[i] ? plan.lanes : 1);
+      if (own(id).kind != InstructionKind::kLoad) continue;
+      const ExpressionId offset = nest_.load_offsets[i];
+      const double cycles = access.of(offset, false), window = in_cycles(profile_.costs.pattern);
+      const auto linear = loop::split_linear(graph_.expressions, offset, other);
+      if (!by_other[i])
+        shared += cycles;
+      else if (linear && cycles > window &&
+               !expression_differs(graph_, linear->remainder, {other}, by_other))
+        shared += cycles - window;
+    }
+    return shared;
+  }
+
   bool is_transposed(InstructionId id, SymbolId lane, SymbolId other) {
     const auto i = static_cast<size_t>(id);
     const loop::Instruction& instruction = nest_.nest.instructions[i];
@@ -260,7 +371,21 @@ class Planner {
 }  // namespace
 
 NestPlan plan_nest(loop::LoopGraph& graph, const FlatNest& nest, const DeviceProfile& profile) {
-  return Planner(graph, nest, profile).run();
+  NestPlan plan = Planner(graph, nest, profile).run();
+  plan.bypasses_caches = operand_bytes(graph) > static_cast<double>(profile.last_cache_bytes);
+  return plan;
+}
+
+double operand_bytes(const loop::LoopGraph& graph) {
+  double bytes = 0;
+  for (const loop::Buffer& buffer : graph.buffers) {
+    if (buffer.is_local) continue;
+    double own = dtype_bits(buffer.dtype) / 8.0;
+    for (const ExpressionId dim : buffer.dims)
+      own *= static_cast<double>(nominal_number(graph, dim));
+    bytes += own;
+  }
+  return bytes;
 }
 
 int64_t nominal_number(const loop::LoopGraph& graph, ExpressionId id) {
@@ -269,6 +394,31 @@ int64_t nominal_number(const loop::LoopGraph& graph, ExpressionId id) {
     return own.role == loop::SymbolRole::kSize ? own.nominal : 0;
   });
   return value ? *value : 1;
+}
+
+int64_t repeated_times(loop::LoopGraph& graph, ExpressionId offset, SymbolId lane, int lanes) {
+  ExpressionTable& table = graph.expressions;
+  const auto add_symbol = [&](int64_t high) {
+    Symbol symbol;
+    symbol.name = fmt::format("r{}", graph.symbols.size());
+    symbol.low = 0, symbol.high = high;
+    graph.symbols.push_back({loop::SymbolRole::kAxis, -1, -1});
+    return table.add_symbol(std::move(symbol));
+  };
+  for (const int64_t times : {2, 4, 8}) {
+    if (lanes % times != 0) continue;
+    const SymbolId quotient = add_symbol(INT32_MAX), remainder = add_symbol(times - 1);
+    std::vector<ExpressionId> replacement(table.symbol_count(), -1);
+    replacement[static_cast<size_t>(lane)] =
+        table.add(table.multiply(table.constant(times), table.symbol_expression(quotient)),
+                  table.symbol_expression(remainder));
+    const ExpressionId split = table.substitute(offset, replacement);
+    const auto linear = loop::split_linear(table, split, quotient);
+    if (linear && table.as_constant(linear->stride) == 1 &&
+        !loop::mentions(table, linear->remainder, remainder))
+      return times;
+  }
+  return 1;
 }
 
 bool expression_differs(const loop::LoopGraph& graph, ExpressionId id,

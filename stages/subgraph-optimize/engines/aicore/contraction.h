@@ -1,17 +1,14 @@
 // One contraction of a subgraph while it is lowered to a kernel: the anchor, and the other nodes of
-// its Fused body as an epilogue program.
+// its Fused body as an epilogue.
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
+#include <optional>
 
 #include "common/base/result.h"
 #include "common/ir/graph.h"
+#include "common/loop/epilogue.h"
 #include "common/target/aicore.h"
 #include "common/target/quantized.h"
-#include "stages/subgraph-optimize/codegen/codegen.h"
-#include "stages/subgraph-optimize/engines/aicore/chain.h"
 
 namespace sluice {
 
@@ -34,23 +31,12 @@ struct Contraction {
 // Returns false for nodes that are not contractions.
 bool read_contraction(Node& node, Contraction& contraction);
 
-// The addressing of an epilogue operand of each shape by one kernel.
-struct EpilogueAddressing {
-  EpilogueOperand column, row, full;
-};
+// Lowers the anchor's bias (and Gemm's alpha and beta) and every node after the anchor. With
+// `quantized` the epilogue goes from the exact sum to the result in steps of its scale, before it
+// is rounded.
+Result<loop::LoweredEpilogue> lower_epilogue(const Contraction& contraction,
+                                             const QuantizedContraction* quantized = nullptr);
 
-struct TranslatedEpilogue {
-  Epilogue epilogue;
-  // Values of the body (or of the plain node's graph), in the order of Epilogue.operands.
-  std::vector<const Value*> operands;
-};
-
-// Translates the anchor's bias (and Gemm's alpha and beta) and every node after the anchor, in
-// order. With `quantized` the program goes from the exact sum to the result in steps of its scale,
-// before it is rounded.
-Result<TranslatedEpilogue> translate_epilogue(const Contraction& contraction,
-                                              const EpilogueAddressing& addressing,
-                                              const QuantizedContraction* quantized = nullptr);
 // Returns the number that a value of the contraction's own graph is known to be.
 std::optional<double> known_number(const Contraction& contraction, const Value& inside);
 

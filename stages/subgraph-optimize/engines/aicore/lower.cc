@@ -15,7 +15,7 @@ Result<void> lower_node(Lowering& lowering, Node& node) {
 
 }  // namespace
 
-Result<void> lower_aicore(Graph& graph, const GeneratorOptions& options, KernelCache& kernels) {
+Result<void> lower_aicore(Graph& graph, const GeneratorOptions& options, KernelRequests& kernels) {
   // A graph from another writer may give a result a type that its operands contradict, and kernels
   // follow the types.
   ValueFacts facts(graph);

@@ -18,8 +18,7 @@ struct ConvStrategy {
   StorageFormat format = StorageFormat::kNhwc;  // of x, the result and full epilogue operands
   BuildChain pack, unpack;
   PackSpec packing;
-  EpilogueAddressing addressing;
-  std::function<Result<KernelId>(Lowering&, const ConvSpec&)> kernel;
+  std::function<KernelId(Lowering&, const ConvSpec&)> kernel;
 };
 
 void set_packing(ConvStrategy& strategy, const ConvPacking& packing) {
@@ -32,8 +31,6 @@ ConvStrategy nhwc_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
   ConvStrategy strategy;
   set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups,
                          choose_conv_plan(spec, profile).nr});
-  strategy.addressing.column = EpilogueOperand::column();
-  strategy.addressing.full = EpilogueOperand::full(spec.co);
   strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
     return lowering.kernel(conv, generate_conv);
   };
@@ -47,8 +44,6 @@ ConvStrategy depthwise_strategy(const ConvSpec& spec, const DeviceProfile& profi
   strategy.pack = [packing](Chain& chain) { packing.pack(chain); };
   strategy.unpack = [packing](Chain& chain) { packing.unpack(chain); };
   strategy.packing = depthwise_weight_packing(spec, packing.nr);
-  strategy.addressing.column = EpilogueOperand::column();
-  strategy.addressing.full = EpilogueOperand::full(spec.co);
   strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
     return lowering.kernel(DepthwiseSpec{conv}, generate_depthwise);
   };
@@ -60,9 +55,6 @@ ConvStrategy direct_strategy(const ConvSpec& spec, const DeviceProfile& profile)
   strategy.format = StorageFormat::kDense;
   set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups,
                          choose_direct_plan(spec, profile).rows, true});
-  strategy.addressing.column = EpilogueOperand::row();
-  strategy.addressing.full =
-      EpilogueOperand::full(spec.oh * spec.ow, {spec.co * spec.oh * spec.ow});
   strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
     return lowering.kernel(DirectConvSpec{conv}, generate_direct_conv);
   };
@@ -84,7 +76,45 @@ ConvStrategy choose_strategy(const ConvSpec& spec, const Contraction& contractio
   }
 }
 
+// Finds an operand of the epilogue by its strides along the result's axes N, C, H, W. Rows of a
+// channels-last kernel are pixels, those of a direct one channels.
+Result<EpilogueOperand> address(const std::vector<Extent>& dims, const std::vector<Extent>& strides,
+                                StorageFormat format, const Node& node) {
+  const auto pixels = joined_stride(dims, strides, 2, 4);
+  if (!pixels)
+    return make_error(ErrorCode::kNotLowerable,
+                      "{}: an operand of its epilogue is broadcast along one axis of an image",
+                      node.label());
+  const bool has_images = !dims[0].is_fixed_at(1);
+  if (format == StorageFormat::kDense)
+    return EpilogueOperand{has_images ? std::vector{strides[0]} : std::vector<Extent>(), strides[1],
+                           *pixels};
+  const auto rows =
+      joined_stride({dims[0], dims[2], dims[3]}, {strides[0], strides[2], strides[3]}, 0, 3);
+  if (rows) return EpilogueOperand{{}, *rows, strides[1]};
+  return EpilogueOperand{{strides[0]}, *pixels, strides[1]};
+}
+
 }  // namespace
+
+Result<void> add_conv_epilogue(Lowering& lowering, const Contraction& contraction,
+                               const loop::LoweredEpilogue& lowered, StorageFormat format,
+                               ConvSpec& spec, std::vector<Lowering::Operand>& operands) {
+  const Type& result = contraction.result();
+  const OperandSizes sizes(lowering.graph().module(), {&result});
+  SLUICE_ASSIGN(const std::vector<Extent> dims, sizes.of(result));
+  spec.epilogue.loops = lowered.loops;
+  spec.epilogue.math = lowering.math();
+  for (const loop::EpilogueRead& read : lowered.reads) {
+    Value& value = lowering.operand_value(contraction, *read.value);
+    SLUICE_ASSIGN(Value * stored, lowering.stored(value, format, contraction.node));
+    operands.push_back({read.value, stored});
+    SLUICE_ASSIGN(const std::vector<Extent> strides, sizes.walked_strides(read, *stored));
+    SLUICE_ASSIGN(EpilogueOperand operand, address(dims, strides, format, *contraction.node));
+    spec.epilogue.operands.push_back(std::move(operand));
+  }
+  return {};
+}
 
 Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x_value, const Value& w_value) {
   const Type &input = x_value.type(), &result = conv.output().type();
@@ -118,15 +148,10 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
   SLUICE_ASSIGN(Value * w, lowering.packed(lowering.operand_value(contraction, w_inside),
                                            strategy.pack, strategy.packing, before));
   std::vector<Lowering::Operand> operands = {{&x_inside, x}, {&w_inside, w, strategy.unpack}};
-  SLUICE_ASSIGN(TranslatedEpilogue translated,
-                translate_epilogue(contraction, strategy.addressing));
-  spec.epilogue = std::move(translated.epilogue);
-  for (const Value* inside : translated.operands) {
-    SLUICE_ASSIGN(Value * value, stored(lowering.operand_value(contraction, *inside)));
-    operands.push_back({inside, value});
-  }
-  SLUICE_ASSIGN(const KernelId kernel, strategy.kernel(lowering, spec));
-  return lowering.replace(contraction, operands, kernel, strategy.format);
+  SLUICE_ASSIGN(const loop::LoweredEpilogue epilogue, lower_epilogue(contraction));
+  SLUICE_TRY(add_conv_epilogue(lowering, contraction, epilogue, strategy.format, spec, operands));
+  const KernelId kernel = strategy.kernel(lowering, spec);
+  return lowering.replace(contraction, std::move(operands), kernel, strategy.format);
 }
 
 }  // namespace sluice

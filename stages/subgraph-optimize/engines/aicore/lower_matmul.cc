@@ -38,9 +38,24 @@ struct MatrixOperand {
   }
 };
 
-// The matrices of a product, all with the same number of batch axes in front.
+// The matrices of a product, all with the same number of batch axes in front; and the epilogue's
+// operands, whose dims are those of c, with strides of 0 where they are broadcast.
 struct Matrices {
   MatrixOperand a, b, c;
+  std::vector<std::vector<Extent>> operands;  // their strides
+
+  // Inserts an axis of size 1 of the result.
+  void insert_in_result(size_t axis) {
+    c.insert(axis);
+    for (std::vector<Extent>& strides : operands)
+      strides.insert(strides.begin() + static_cast<int64_t>(axis), 0);
+  }
+};
+
+// The values that a kernel reads.
+struct StoredOperands {
+  const Value *a, *b;
+  std::vector<std::pair<const loop::EpilogueRead*, const Value*>> epilogue;
 };
 
 Result<MatrixOperand> read_matrix(const Value& stored, const OperandSizes& sizes) {
@@ -61,21 +76,26 @@ Result<MatrixOperand> read_operand(const Contraction& contraction, size_t index,
   return operand;
 }
 
-// Reads the matrices; a and b are the values that the kernel reads.
-Result<Matrices> read_matrices(const Contraction& contraction, const Value& a, const Value& b) {
+// Reads the matrices as the kernel finds them in memory.
+Result<Matrices> read_matrices(const Contraction& contraction, const StoredOperands& stored) {
   const Value& result = contraction.node->output();
-  const OperandSizes sizes(result.graph().module(), {&result.type(), &a.type(), &b.type()});
+  const OperandSizes sizes(result.graph().module(),
+                           {&result.type(), &stored.a->type(), &stored.b->type()});
   Matrices matrices;
-  SLUICE_ASSIGN(matrices.a, read_operand(contraction, 0, a, sizes));
-  SLUICE_ASSIGN(matrices.b, read_operand(contraction, 1, b, sizes));
+  SLUICE_ASSIGN(matrices.a, read_operand(contraction, 0, *stored.a, sizes));
+  SLUICE_ASSIGN(matrices.b, read_operand(contraction, 1, *stored.b, sizes));
   SLUICE_ASSIGN(matrices.c, read_matrix(result, sizes));
+  for (const auto& [read, value] : stored.epilogue) {
+    SLUICE_ASSIGN(std::vector<Extent> strides, sizes.walked_strides(*read, *value));
+    matrices.operands.push_back(std::move(strides));
+  }
   if (matrices.b.dims.size() == 1) {
     matrices.b.insert(1);
-    matrices.c.insert(matrices.c.dims.size());
+    matrices.insert_in_result(matrices.c.dims.size());
   }
   if (matrices.a.dims.size() == 1) {
     matrices.a.insert(0);
-    matrices.c.insert(matrices.c.dims.size() - 1);
+    matrices.insert_in_result(matrices.c.dims.size() - 1);
   }
   for (MatrixOperand* operand : {&matrices.a, &matrices.b}) {
     while (operand->dims.size() < matrices.c.dims.size()) operand->insert(0);
@@ -83,82 +103,87 @@ Result<Matrices> read_matrices(const Contraction& contraction, const Value& a, c
   return matrices;
 }
 
-// Returns the batch axes from the innermost out; axes of size 1 are left out, and neighbours that
-// one stride can address become one.
-std::vector<BatchAxis> batch_axes(const Matrices& matrices) {
-  const auto& [a, b, c] = matrices;
-  std::vector<BatchAxis> axes;
-  for (size_t axis = c.dims.size() - 2; axis-- > 0;) {
-    const bool a_is_one = a.dims[axis].is_fixed_at(1), b_is_one = b.dims[axis].is_fixed_at(1);
-    if (a_is_one && b_is_one) continue;
-    const Extent size = a_is_one ? b.dims[axis] : a.dims[axis];
-    const BatchAxis next{size, a_is_one ? 0 : a.strides[axis], b_is_one ? 0 : b.strides[axis],
-                         c.strides[axis]};
-    if (!axes.empty()) {
-      BatchAxis& inner = axes.front();
-      const bool joins = next.a_stride == inner.a_stride * inner.size &&
-                         next.b_stride == inner.b_stride * inner.size &&
-                         next.c_stride == inner.c_stride * inner.size;
-      if (joins) {
-        inner.size *= size;
-        continue;
-      }
+// An axis that a, b, c and the epilogue's operands, in this order, are walked along.
+struct WalkedAxis {
+  Extent size = 1;
+  std::vector<Extent> strides;
+
+  // Returns whether this axis and one within it can be walked as one.
+  bool joins(const WalkedAxis& inner) const {
+    for (size_t i = 0; i < strides.size(); ++i) {
+      if (strides[i] != inner.strides[i] * inner.size) return false;
     }
-    axes.insert(axes.begin(), next);
+    return true;
+  }
+};
+
+WalkedAxis walked_axis(const Matrices& matrices, size_t axis) {
+  const auto& [a, b, c, operands] = matrices;
+  const bool a_is_one = a.dims[axis].is_fixed_at(1), b_is_one = b.dims[axis].is_fixed_at(1);
+  WalkedAxis walked{
+      a_is_one ? b.dims[axis] : a.dims[axis],
+      {a_is_one ? 0 : a.strides[axis], b_is_one ? 0 : b.strides[axis], c.strides[axis]}};
+  for (const std::vector<Extent>& strides : operands) walked.strides.push_back(strides[axis]);
+  return walked;
+}
+
+// Returns the batch axes from the outermost in; axes of size 1 are left out, and neighbours that
+// one stride can address become one.
+std::vector<WalkedAxis> batch_axes(const Matrices& matrices) {
+  std::vector<WalkedAxis> axes;
+  for (size_t axis = matrices.c.dims.size() - 2; axis-- > 0;) {
+    const WalkedAxis next = walked_axis(matrices, axis);
+    if (next.size.is_fixed_at(1)) continue;
+    if (!axes.empty() && next.joins(axes.front())) {
+      axes.front().size *= next.size;
+    } else {
+      axes.insert(axes.begin(), next);
+    }
   }
   return axes;
 }
 
-// Returns true when an epilogue operand has one element per row, so that rows of different batch
-// entries must stay apart.
-bool reads_rows(const Contraction& contraction) {
-  if (contraction.body == nullptr) return false;
-  return std::any_of(contraction.body->inputs().begin(), contraction.body->inputs().end(),
-                     [&](const Value* input) {
-                       return epilogue_shape(input->type(), *contraction.anchor) ==
-                              EpilogueShape::kRow;
-                     });
+WalkedAxis row_axis(const Matrices& matrices) {
+  WalkedAxis rows{matrices.a.rows(), {matrices.a.row_stride(), 0, matrices.c.row_stride()}};
+  for (const std::vector<Extent>& strides : matrices.operands)
+    rows.strides.push_back(strides[strides.size() - 2]);
+  return rows;
 }
 
-// Batch entries that read the same B and whose rows follow each other become more rows of one
-// matrix.
-void fold_batch_into_rows(MatMulSpec& spec) {
-  while (!spec.batch.empty()) {
-    const BatchAxis inner = spec.batch.back();
-    if (!inner.b_stride.is_fixed_at(0) || inner.a_stride != spec.m * spec.a_row_stride ||
-        inner.c_stride != spec.m * spec.c_row_stride)
-      return;
-    spec.m *= inner.size;
-    spec.batch.pop_back();
+// Makes the specification but for the loops of the epilogue. Batch entries that read the same B and
+// whose rows follow each other become more rows of one matrix.
+Result<MatMulSpec> make_spec(const Contraction& contraction, const StoredOperands& stored) {
+  SLUICE_ASSIGN(const Matrices matrices, read_matrices(contraction, stored));
+  const auto& [a, b, c, operands] = matrices;
+  std::vector<WalkedAxis> batch = batch_axes(matrices);
+  WalkedAxis rows = row_axis(matrices);
+  while (!batch.empty() && batch.back().strides[1].is_fixed_at(0)) {
+    if (rows.size.is_fixed_at(1)) {
+      rows = batch.back();
+    } else if (batch.back().joins(rows)) {
+      rows.size *= batch.back().size;
+    } else {
+      break;
+    }
+    batch.pop_back();
   }
-}
-
-Result<MatMulSpec> make_spec(const Contraction& contraction, const Value& stored_a,
-                             const Value& stored_b) {
-  SLUICE_ASSIGN(const Matrices matrices, read_matrices(contraction, stored_a, stored_b));
-  const auto& [a, b, c] = matrices;
   MatMulSpec spec;
-  spec.m = a.rows();
+  spec.m = rows.size;
   spec.k = a.columns();
   spec.n = b.columns();
-  spec.a_row_stride = a.row_stride();
+  spec.a_row_stride = rows.strides[0];
   spec.a_k_stride = a.column_stride();
   spec.b_row_stride = b.row_stride();
   spec.b_column_stride = b.column_stride();
-  spec.c_row_stride = c.row_stride();
-  spec.batch = batch_axes(matrices);
-  if (!reads_rows(contraction)) fold_batch_into_rows(spec);
+  spec.c_row_stride = rows.strides[2];
+  for (const WalkedAxis& axis : batch)
+    spec.batch.push_back({axis.size, axis.strides[0], axis.strides[1], axis.strides[2]});
+  for (size_t i = 0; i < operands.size(); ++i) {
+    EpilogueOperand operand{{}, rows.strides[3 + i], operands[i].back()};
+    for (const WalkedAxis& axis : batch) operand.batch_strides.push_back(axis.strides[3 + i]);
+    spec.epilogue.operands.push_back(std::move(operand));
+  }
   return spec;
-}
-
-EpilogueAddressing addressing(const MatMulSpec& spec) {
-  std::vector<Extent> strides;
-  for (const BatchAxis& axis : spec.batch) strides.push_back(axis.c_stride);
-  EpilogueAddressing result;
-  result.column = EpilogueOperand::column();
-  result.row = EpilogueOperand::row(1);
-  result.full = EpilogueOperand::full(spec.c_row_stride, strides);
-  return result;
 }
 
 MatrixPacking make_packing(const Contraction& contraction, const MatMulSpec& spec, int64_t nr) {
@@ -194,7 +219,18 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   if (!packs) {
     SLUICE_ASSIGN(b, lowering.stored(*b, StorageFormat::kDense, before));
   }
-  SLUICE_ASSIGN(MatMulSpec spec, make_spec(contraction, *a, *b));
+  SLUICE_ASSIGN(const loop::LoweredEpilogue epilogue, lower_epilogue(contraction));
+  StoredOperands stored{a, b, {}};
+  std::vector<Lowering::Operand> read;
+  for (const loop::EpilogueRead& own : epilogue.reads) {
+    SLUICE_ASSIGN(Value * value, lowering.stored(lowering.operand_value(contraction, *own.value),
+                                                 StorageFormat::kDense, before));
+    stored.epilogue.emplace_back(&own, value);
+    read.push_back({own.value, value});
+  }
+  SLUICE_ASSIGN(MatMulSpec spec, make_spec(contraction, stored));
+  spec.epilogue.loops = epilogue.loops;
+  spec.epilogue.math = lowering.math();
   std::vector<Lowering::Operand> operands = {{&a_inside, a}};
   if (packs) {
     const ContractionPlan plan = choose_matmul_plan(spec, lowering.profile());
@@ -211,15 +247,9 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   } else {
     operands.push_back({&b_inside, b});
   }
-  SLUICE_ASSIGN(TranslatedEpilogue translated, translate_epilogue(contraction, addressing(spec)));
-  spec.epilogue = std::move(translated.epilogue);
-  for (const Value* inside : translated.operands) {
-    SLUICE_ASSIGN(Value * value, lowering.stored(lowering.operand_value(contraction, *inside),
-                                                 StorageFormat::kDense, before));
-    operands.push_back({inside, value});
-  }
-  SLUICE_ASSIGN(const KernelId kernel, lowering.kernel(spec, generate_matmul));
-  return lowering.replace(contraction, operands, kernel, StorageFormat::kDense);
+  operands.insert(operands.end(), read.begin(), read.end());
+  const KernelId kernel = lowering.kernel(spec, generate_matmul);
+  return lowering.replace(contraction, std::move(operands), kernel, StorageFormat::kDense);
 }
 
 }  // namespace sluice

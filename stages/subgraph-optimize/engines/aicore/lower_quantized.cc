@@ -20,13 +20,12 @@ class QuantizedLowering {
     SLUICE_ASSIGN(spec_.conv, q_.is_conv()
                                   ? make_conv_spec(*q_.anchor, *q_.x.integers, *q_.w.integers)
                                   : matrix_product());
-    SLUICE_TRY(set_numbers());
+    set_numbers();
     choose_packing();
     SLUICE_TRY(add_integers());
     SLUICE_TRY(add_epilogue());
-    SLUICE_ASSIGN(const KernelId kernel, generate());
-    add_remainder();
-    return lowering_.replace(contraction_, operands_, kernel, format());
+    const KernelId kernel = add_kernel();
+    return lowering_.replace(contraction_, std::move(operands_), kernel, format());
   }
 
  private:
@@ -51,7 +50,7 @@ class QuantizedLowering {
     return spec;
   }
 
-  Result<void> set_numbers() {
+  void set_numbers() {
     Int8Numbers& numbers = spec_.numbers;
     numbers.x_signed = q_.x.integers->type().dtype == DType::kI8;
     if (q_.x.zero_point != nullptr) {
@@ -60,30 +59,6 @@ class QuantizedLowering {
       numbers.x_zero = static_cast<int32_t>(zero.value_or(0));
     }
     numbers.has_bias = q_.bias != nullptr;
-    switch (q_.result->type().dtype) {
-      case DType::kF32:
-        numbers.result = Int8Result::kF32;
-        break;
-      case DType::kI8:
-        numbers.result = Int8Result::kI8;
-        break;
-      case DType::kU8:
-        numbers.result = Int8Result::kU8;
-        break;
-      case DType::kI32:
-        numbers.result = Int8Result::kI32;
-        break;
-      default:
-        return make_error(ErrorCode::kInternal, "{}: no kernel makes results of {}",
-                          contraction_.node->label(), dtype_name(q_.result->type().dtype));
-    }
-    if (q_.y.zero_point == nullptr) return {};
-    const auto zero = known_number(contraction_, *q_.y.zero_point);
-    if (!zero)
-      return make_error(ErrorCode::kInternal, "{}: the zero point of its result is no constant",
-                        contraction_.node->label());
-    numbers.y_zero = static_cast<int32_t>(*zero);
-    return {};
   }
 
   void choose_packing() {
@@ -141,49 +116,42 @@ class QuantizedLowering {
   }
 
   Result<void> add_epilogue() {
-    if (spec_.numbers.result == Int8Result::kI32) return {};
-    EpilogueAddressing addressing;
-    addressing.column = EpilogueOperand::column();
-    addressing.row = EpilogueOperand::row(1);
-    addressing.full = EpilogueOperand::full(spec_.conv.co);
-    SLUICE_ASSIGN(TranslatedEpilogue translated, translate_epilogue(contraction_, addressing, &q_));
-    spec_.conv.epilogue = std::move(translated.epilogue);
-    for (const Value* inside : translated.operands) {
-      Value& value = lowering_.operand_value(contraction_, *inside);
-      SLUICE_ASSIGN(Value * stored, lowering_.stored(value, format(), contraction_.node));
-      operands_.push_back({inside, stored});
+    if (q_.result->type().dtype == DType::kI32) return {};
+    SLUICE_ASSIGN(const loop::LoweredEpilogue lowered, lower_epilogue(contraction_, &q_));
+    if (q_.is_conv())
+      return add_conv_epilogue(lowering_, contraction_, lowered, format(), spec_.conv, operands_);
+    return add_matrix_epilogue(lowered);
+  }
+
+  // All axes but the last are the rows.
+  Result<void> add_matrix_epilogue(const loop::LoweredEpilogue& lowered) {
+    const Type& result = q_.result->type();
+    const OperandSizes sizes(module(), {&result});
+    SLUICE_ASSIGN(const std::vector<Extent> dims, sizes.of(result));
+    Epilogue& epilogue = spec_.conv.epilogue;
+    epilogue.loops = lowered.loops;
+    epilogue.math = lowering_.math();
+    for (const loop::EpilogueRead& read : lowered.reads) {
+      SLUICE_ASSIGN(Value * stored,
+                    lowering_.stored(lowering_.operand_value(contraction_, *read.value),
+                                     StorageFormat::kDense, contraction_.node));
+      operands_.push_back({read.value, stored});
+      SLUICE_ASSIGN(const std::vector<Extent> strides, sizes.walked_strides(read, *stored));
+      const auto rows = joined_stride(dims, strides, 0, dims.size() - 1);
+      if (!rows)
+        return make_error(ErrorCode::kNotLowerable,
+                          "{}: an operand of its epilogue is broadcast along some of the rows",
+                          contraction_.node->label());
+      epilogue.operands.push_back({{}, *rows, strides.back()});
     }
     return {};
   }
 
-  Result<KernelId> generate() {
+  KernelId add_kernel() {
     if (packing_.is_depthwise)
       return lowering_.kernel(Int8DepthwiseSpec{spec_.conv, spec_.numbers},
                               generate_int8_depthwise);
     return lowering_.kernel(spec_, generate_int8_conv);
-  }
-
-  // Adds operands that the kernel does not read but its body does: scales and zero points that are
-  // in its code.
-  void add_remainder() {
-    const auto is_operand = [&](const Value* inside) {
-      return std::any_of(operands_.begin(), operands_.end(), [&](const Lowering::Operand& operand) {
-        return operand.inside == inside;
-      });
-    };
-    if (contraction_.body != nullptr) {
-      for (Value* input : contraction_.body->inputs()) {
-        if (!is_operand(input))
-          operands_.push_back({input, &lowering_.operand_value(contraction_, *input)});
-      }
-      return;
-    }
-    for (size_t i = 0; i < q_.anchor->input_count(); ++i) {
-      Value* input = q_.anchor->input(i);
-      if (input == nullptr || is_operand(input)) continue;
-      const bool lies_inside = input->is_constant() && !input->is_input();
-      if (!lies_inside) operands_.push_back({input, input});
-    }
   }
 
   Lowering& lowering_;

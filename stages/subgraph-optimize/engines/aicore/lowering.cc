@@ -1,5 +1,8 @@
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 
+#include <algorithm>
+
+#include "common/ir/append_axis.h"
 #include "common/ir/value_storage.h"
 #include "common/loop/lowering.h"
 #include "common/ops/attributes.h"
@@ -72,8 +75,8 @@ Result<Value*> Lowering::add_copy(Value& value, StorageFormat format, Node* befo
   store(node.output(), format);
   node.placement.engine = EngineId::kAicore;
   SLUICE_ASSIGN(const loop::LoweredNode lowered, loop::lower_node(node));
-  SLUICE_ASSIGN(node.placement.kernel,
-                add_loop_kernel(graph_.module(), options_, kernels_, lowered.graph, node.label()));
+  node.placement.kernel =
+      add_loop_kernel(graph_.module(), options_, kernels_, lowered.graph, node.label());
   return &node.output();
 }
 
@@ -107,7 +110,7 @@ Result<Value*> Lowering::packed(Value& operand, const BuildChain& pack, const Pa
   if (operand.is_constant())
     return known = &graph_.add_constant(
                make_chain_expression(module, operand.segment(), "pack", pack), name);
-  SLUICE_ASSIGN(const KernelId id, kernel(spec, generate_pack));
+  const KernelId id = kernel(spec, generate_pack);
   Graph& body = module.add_graph("pack", GraphRole::kFused);
   Chain chain(body, body.add_input(operand.type_id(), operand.name()));
   pack(chain);
@@ -126,8 +129,32 @@ Value& Lowering::operand_value(const Contraction& contraction, const Value& insi
   return value != nullptr ? *value : graph_.add_constant(inside.segment(), inside.name());
 }
 
-Result<void> Lowering::replace(const Contraction& contraction, const std::vector<Operand>& operands,
+void Lowering::add_unread(const Contraction& contraction, std::vector<Operand>& operands) {
+  const Node& plain = *contraction.node;
+  const auto add = [&](Value* inside) {
+    const bool is_operand = std::any_of(operands.begin(), operands.end(),
+                                        [&](const Operand& own) { return own.inside == inside; });
+    if (!is_operand) operands.push_back({inside, &operand_value(contraction, *inside)});
+  };
+  if (contraction.body != nullptr) {
+    for (Value* input : contraction.body->inputs()) {
+      const bool is_used =
+          std::any_of(input->uses().begin(), input->uses().end(),
+                      [](const Use& use) { return is_read(*use.node, use.input); });
+      if (is_used) add(input);
+    }
+    return;
+  }
+  for (size_t i = 0; i < plain.input_count(); ++i) {
+    if (!is_read(plain, i)) continue;
+    const bool lies_inside = plain.input(i)->is_constant() && !plain.input(i)->is_input();
+    if (!lies_inside) add(plain.input(i));
+  }
+}
+
+Result<void> Lowering::replace(const Contraction& contraction, std::vector<Operand> operands,
                                KernelId kernel, StorageFormat made) {
+  add_unread(contraction, operands);
   return set_made(add_fused(contraction, operands, kernel), made);
 }
 

@@ -11,6 +11,8 @@
 #include "common/ir/module.h"
 #include "common/pass/control_edges.h"
 #include "common/target/profile.h"
+#include "stages/subgraph-optimize/codegen/codegen.h"
+#include "stages/subgraph-optimize/engines/aicore/chain.h"
 #include "stages/subgraph-optimize/engines/aicore/contraction.h"
 #include "stages/subgraph-optimize/engines/engines.h"
 #include "stages/subgraph-optimize/engines/kernels.h"
@@ -21,18 +23,19 @@ using BuildChain = std::function<void(Chain&)>;
 
 class Lowering {
  public:
-  Lowering(Graph& graph, const GeneratorOptions& options, KernelCache& kernels)
+  Lowering(Graph& graph, const GeneratorOptions& options, KernelRequests& kernels)
       : graph_(graph), options_(options), kernels_(kernels), control_(graph) {}
 
   Graph& graph() const { return graph_; }
   const DeviceProfile& profile() const { return options_.profile; }
+  MathPrecision math() const { return options_.math; }
 
-  // Generates the kernel (or finds it) and adds it to the module.
+  // Adds the kernel to the module.
   template <typename Spec>
-  Result<KernelId> kernel(const Spec& spec,
-                          Result<GeneratedKernel> (*generate)(const Spec&, const DeviceProfile&)) {
-    return add_kernel(graph_.module(), profile(), kernels_, canonical_text(spec),
-                      [&] { return generate(spec, profile()); });
+  KernelId kernel(const Spec& spec,
+                  Result<GeneratedKernel> (*generate)(const Spec&, const DeviceProfile&)) {
+    return kernels_.add(graph_.module(), canonical_text(spec),
+                        [spec, generate, &own = profile()] { return generate(spec, own); });
   }
 
   // Returns the value in a format: itself, or the result of a TransData before `before` that later
@@ -55,9 +58,10 @@ class Lowering {
     BuildChain unpack = {};  // from the operand's bytes back to `inside`; absent: the same
   };
   // Replaces the contraction by a Fused node that names the kernel. Its body unpacks, then computes
-  // what the contraction did. made: the format that the kernel writes; where the result has another
-  // one, a TransData follows.
-  Result<void> replace(const Contraction& contraction, const std::vector<Operand>& operands,
+  // what the contraction did. What the body reads but the kernel does not follows the operands:
+  // numbers that are in the kernel's code. made: the format that the kernel writes; where the
+  // result has another one, a TransData follows.
+  Result<void> replace(const Contraction& contraction, std::vector<Operand> operands,
                        KernelId kernel, StorageFormat made);
   // Returns the graph's value for an epilogue operand; a constant of the body becomes one of the
   // graph.
@@ -66,12 +70,13 @@ class Lowering {
  private:
   Result<Value*> add_copy(Value& value, StorageFormat format, Node* before);
   Result<void> set_made(Node& node, StorageFormat format);
+  void add_unread(const Contraction& contraction, std::vector<Operand>& operands);
   Node& add_fused(const Contraction& contraction, const std::vector<Operand>& operands,
                   KernelId kernel);
 
   Graph& graph_;
   const GeneratorOptions& options_;
-  KernelCache& kernels_;
+  KernelRequests& kernels_;
   ControlEdges control_;
   std::map<std::pair<int32_t, StorageFormat>, Value*> copies_;  // by value id and format
   std::vector<Node*> trans_data_;
@@ -85,5 +90,9 @@ Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction,
 
 // Returns the convolution that a node of such an op computes, without an epilogue.
 Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x, const Value& w);
+// Gives a convolution its epilogue, whose operands, stored in the format, follow `operands`.
+Result<void> add_conv_epilogue(Lowering& lowering, const Contraction& contraction,
+                               const loop::LoweredEpilogue& lowered, StorageFormat format,
+                               ConvSpec& spec, std::vector<Lowering::Operand>& operands);
 
 }  // namespace sluice

@@ -4,6 +4,7 @@
 #include "common/loop/lowering.h"
 #include "common/ops/attributes.h"
 #include "common/ops/infer.h"
+#include "common/ops/view.h"
 #include "common/pass/control_edges.h"
 #include "common/target/vector.h"
 #include "stages/subgraph-optimize/engines/kernels.h"
@@ -114,21 +115,21 @@ class Wrapper {
 
 }  // namespace
 
-Result<void> lower_vector(Graph& graph, const GeneratorOptions& options, KernelCache& kernels) {
+Result<void> lower_vector(Graph& graph, const GeneratorOptions& options, KernelRequests& kernels) {
   ValueFacts facts(graph);
   SLUICE_TRY(infer_graph(graph, facts));
   ControlEdges control(graph);
   std::vector<Node*> nodes;
   for (Node& node : graph.nodes()) nodes.push_back(&node);
   for (Node* node : nodes) {
-    if (is_vector_view(*node)) {
+    if (is_view(*node)) {
       node->placement.no_task = true;
       continue;
     }
     SLUICE_ASSIGN(loop::LoweredNode lowered, loop::lower_node(*node));
     keep_an_input(*node, lowered);
-    SLUICE_ASSIGN(node->placement.kernel,
-                  add_loop_kernel(graph.module(), options, kernels, lowered.graph, node->label()));
+    node->placement.kernel =
+        add_loop_kernel(graph.module(), options, kernels, lowered.graph, node->label());
     if (are_own_operands(*node, lowered.operands)) continue;
     Node& wrapped = Wrapper(*node, lowered.operands).run();
     control.transfer({node}, {&wrapped});

@@ -1,0 +1,20 @@
+// Runs kernels that are generated from loops, for tests.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/loop/loop_graph.h"
+#include "common/target/profile.h"
+
+namespace sluice {
+
+// Returns the profiles whose code this CPU can run.
+const std::vector<DeviceProfile>& profiles_of_this_cpu();
+
+// Generates the loops' kernel and runs it, as loop::interpret does.
+Result<void> run_loop_kernel(const loop::LoopGraph& graph, std::span<const int64_t> sizes,
+                             std::span<std::byte* const> operands, const DeviceProfile& profile);
+
+}  // namespace sluice

@@ -1,0 +1,249 @@
+// Loads: which lanes lie how in memory, and the cheapest way to fill a vector with them.
+#include <algorithm>
+
+#include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
+#include "stages/subgraph-optimize/codegen/register_transpose.h"
+
+namespace sluice {
+
+using llvm::Value;
+using loop::InstructionId;
+using loop::InstructionKind;
+
+Value* NestEmitter::emit_load(InstructionId id, int copy) {
+  const loop::Instruction& own = instruction(id);
+  const loop::Buffer& buffer = graph_.buffers[static_cast<size_t>(own.access.buffer)];
+  const ExpressionId offset = flat_.load_offsets[static_cast<size_t>(id)];
+  const SharedLoad* shared = shared_load(id, copy);
+  const auto load = [&](Value* mask) {
+    return shared != nullptr && shared->stride >= 0
+               ? load_shared(*shared, own.access, mask)
+               : load_elements(buffer, own.access.buffer, offset, copy, mask);
+  };
+  if (std::ranges::all_of(own.guards, [&](const loop::Guard& g) { return is_ignored(g); }))
+    return load(present(copy));
+  if (Value* loaded = load_guarded(id, copy)) return loaded;
+  Value* condition = shared != nullptr && shared->condition != nullptr
+                         ? shared->condition
+                         : guard_condition(own.guards, copy);
+  Value* otherwise = value(own.operands[0], copy);
+  if (!condition->getType()->isVectorTy())
+    return under(condition, [&] { return load(present(copy)); }, otherwise);
+  Value* loaded = load(both(present(copy), condition));
+  return b_.ir().CreateSelect(condition, widened(loaded), widened(otherwise));
+}
+
+// Elements at a small stride whose guards move along the lanes by the same stride, as at the edges
+// of a padded image: one mask over the neighbours, which are loaded and shuffled. Null: they lie
+// otherwise.
+Value* NestEmitter::load_guarded(InstructionId id, int copy) {
+  const loop::Instruction& own = instruction(id);
+  const loop::Buffer& buffer = graph_.buffers[static_cast<size_t>(own.access.buffer)];
+  if (!has_masks() || piece_.is_tile || piece_.lanes == 1 || buffer.is_local) return nullptr;
+  if (buffer.dtype != loop::register_dtype(buffer.dtype) || buffer.dtype == DType::kBool)
+    return nullptr;
+  ExpressionTable& table = graph_.expressions;
+  const ExpressionId offset = flat_.load_offsets[static_cast<size_t>(id)];
+  const auto linear = loop::split_linear(table, offset, lane_symbol_);
+  const auto stride = linear ? table.as_constant(linear->stride) : std::optional<int64_t>();
+  if (!stride || *stride < 1 || *stride > 4 || differs(linear->remainder)) return nullptr;
+  Value* otherwise = value(own.operands[0], copy);
+  if (otherwise->getType()->isVectorTy()) return nullptr;
+
+  const auto wide = static_cast<int>(piece_.lanes * *stride);
+  const int used = wide - static_cast<int>(*stride) + 1;  // nothing is read after the last lane
+  Value* mask = b_.known_mask(used, wide);
+  for (const loop::Guard& guard : own.guards) {
+    if (is_ignored(guard)) continue;
+    const auto along = loop::split_linear(table, guard.value, lane_symbol_);
+    if (!along || differs(along->remainder) || differs(guard.limit)) return nullptr;
+    Value* holds = nullptr;
+    if (table.as_constant(along->stride) == 0) {
+      holds = b_.broadcast(b_.ir().CreateICmpULT(expression_number(guard.value, copy),
+                                                 expression_number(guard.limit, copy)),
+                           wide);
+    } else if (table.as_constant(along->stride) == stride) {
+      holds = neighbours_below(guard, copy, wide);
+    }
+    if (holds == nullptr) return nullptr;
+    mask = b_.ir().CreateAnd(mask, holds);
+  }
+  if (Value* there = present(copy)) mask = b_.ir().CreateAnd(mask, spread_mask(there, *stride));
+  Value* loaded = b_.ir().CreateMaskedLoad(
+      llvm::FixedVectorType::get(memory_type(buffer.dtype), static_cast<unsigned>(wide)),
+      address(buffer, own.access.buffer, offset, copy), alignment_of(buffer.dtype), mask,
+      b_.broadcast(otherwise, wide));
+  return *stride == 1 ? loaded : every_nth(loaded, *stride);
+}
+
+// For `count` neighbours from the first lane's value of a guard on: which fulfil it. Null: the
+// numbers may not fit 32 bits.
+Value* NestEmitter::neighbours_below(const loop::Guard& guard, int copy, int count) {
+  for (const ExpressionId id : {guard.value, guard.limit}) {
+    const Interval range = graph_.expressions.bounds(id);
+    if (range.low < -(int64_t{1} << 30) || range.high > (int64_t{1} << 30)) return nullptr;
+  }
+  llvm::Type* type = b_.ir().getInt32Ty();
+  const auto spread = [&](ExpressionId id) {
+    return b_.broadcast(b_.ir().CreateTrunc(expression_number(id, copy), type), count);
+  };
+  std::vector<llvm::Constant*> numbers;
+  for (int i = 0; i < count; ++i) numbers.push_back(b_.ir().getInt32(static_cast<uint32_t>(i)));
+  Value* values = b_.ir().CreateAdd(spread(guard.value), llvm::ConstantVector::get(numbers));
+  return b_.ir().CreateICmpULT(values, spread(guard.limit));
+}
+
+// The mask of lanes as one of their neighbours: each bit `times` times.
+Value* NestEmitter::spread_mask(Value* mask, int64_t times) {
+  std::vector<int> lanes;
+  for (int64_t i = 0; i < piece_.lanes * times; ++i) lanes.push_back(static_cast<int>(i / times));
+  return times == 1 ? mask : b_.ir().CreateShuffleVector(mask, lanes);
+}
+
+Value* NestEmitter::every_nth(Value* wide, int64_t stride) {
+  std::vector<int> picked;
+  for (int64_t i = 0; i < piece_.lanes; ++i) picked.push_back(static_cast<int>(i * stride));
+  return b_.ir().CreateShuffleVector(wide, picked);
+}
+
+// Loads the lanes of the mask (null: all).
+Value* NestEmitter::load_elements(const loop::Buffer& buffer, loop::BufferId id,
+                                  ExpressionId offset, int copy, Value* mask) {
+  llvm::Type* type = memory_type(buffer.dtype);
+  const llvm::Align align = alignment_of(buffer.dtype);
+  const bool is_local = has_rows_by_lane(buffer);
+  const bool has_lanes = is_local ? piece_.lanes > 1 : differs(offset);
+  if (!has_lanes) {
+    const auto load = [&] {
+      return from_memory(buffer.dtype,
+                         b_.ir().CreateAlignedLoad(type, address(buffer, id, offset, copy), align));
+    };
+    if (mask == nullptr || (mask == present(copy) && piece_.masks.empty())) return load();
+    Value* any = b_.ir().CreateOrReduce(mask);
+    return under(
+        any, load,
+        llvm::Constant::getNullValue(register_type(b_, loop::register_dtype(buffer.dtype))));
+  }
+  auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(piece_.lanes));
+  if (mask == present(copy) && has_whole_vectors(buffer, offset)) mask = nullptr;
+  if (is_row(buffer, offset)) {
+    Value* from = address(buffer, id, offset, copy);
+    Value* loaded = mask == nullptr
+                        ? static_cast<Value*>(b_.ir().CreateAlignedLoad(vector, from, align))
+                        : b_.ir().CreateMaskedLoad(vector, from, align, mask,
+                                                   llvm::Constant::getNullValue(vector));
+    return from_memory(buffer.dtype, loaded);
+  }
+  if (Value* loaded = is_local ? nullptr : load_pattern(buffer, id, offset, copy, mask))
+    return from_memory(buffer.dtype, loaded);
+  Value* pointers = addresses(buffer, id, offset, copy);
+  if (mask == nullptr)
+    mask = llvm::Constant::getAllOnesValue(
+        llvm::FixedVectorType::get(b_.ir().getInt1Ty(), static_cast<unsigned>(piece_.lanes)));
+  return from_memory(buffer.dtype,
+                     b_.ir().CreateMaskedGather(vector, pointers, align, mask,
+                                                llvm::Constant::getNullValue(vector)));
+}
+
+// Elements at a small stride, or each several times, when all lanes are there: loaded as neighbours
+// and shuffled. Null: they lie otherwise.
+Value* NestEmitter::load_pattern(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
+                                 int copy, Value* mask) {
+  if (!has_masks() && (mask != nullptr || dtype_bits(buffer.dtype) < 32)) return nullptr;
+  llvm::Type* type = memory_type(buffer.dtype);
+  const llvm::Align align = alignment_of(buffer.dtype);
+  const auto linear = loop::split_linear(graph_.expressions, offset, lane_symbol_);
+  if (!linear) {
+    const int64_t times = times_repeated(offset);
+    if (times == 1 || (mask != nullptr && mask != present(copy))) return nullptr;
+    return load_repeated(type, address(buffer, id, offset, copy), times, align, mask);
+  }
+  const auto stride = graph_.expressions.as_constant(linear->stride);
+  if (differs(linear->remainder) || !stride || *stride < 2 || *stride > 4) return nullptr;
+  return load_strided(type, address(buffer, id, offset, copy), *stride, align, mask);
+}
+
+// Every `stride`-th element: the vectors that contain them, and nothing after the last one that is
+// there, are loaded and shuffled.
+Value* NestEmitter::load_strided(llvm::Type* type, Value* from, int64_t stride, llvm::Align align,
+                                 Value* mask) {
+  const int wide = static_cast<int>(piece_.lanes * stride);
+  Value* is_read = b_.known_mask(wide - static_cast<int>(stride) + 1, wide);
+  if (mask != nullptr) {
+    std::vector<llvm::Constant*> is_picked;
+    for (int i = 0; i < wide; ++i) is_picked.push_back(b_.ir().getInt1(i % stride == 0));
+    is_read = b_.ir().CreateAnd(spread_mask(mask, stride), llvm::ConstantVector::get(is_picked));
+  }
+  auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(wide));
+  Value* loaded =
+      b_.ir().CreateMaskedLoad(vector, from, align, is_read, llvm::Constant::getNullValue(vector));
+  return every_nth(loaded, stride);
+}
+
+// Neighbours that are each repeated `times` times, of the first lanes, which the mask has.
+Value* NestEmitter::load_repeated(llvm::Type* type, Value* from, int64_t times, llvm::Align align,
+                                  Value* mask) {
+  const int64_t count = piece_.lanes / times;
+  auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(count));
+  Value* loaded = nullptr;
+  if (mask == nullptr) {
+    loaded = b_.ir().CreateAlignedLoad(vector, from, align);
+  } else {
+    std::vector<int> firsts;  // of the lanes that read an element
+    for (int64_t i = 0; i < count; ++i) firsts.push_back(static_cast<int>(i * times));
+    loaded =
+        b_.ir().CreateMaskedLoad(vector, from, align, b_.ir().CreateShuffleVector(mask, firsts),
+                                 llvm::Constant::getNullValue(vector));
+  }
+  std::vector<int> picked;
+  for (int64_t i = 0; i < piece_.lanes; ++i) picked.push_back(static_cast<int>(i / times));
+  return b_.ir().CreateShuffleVector(loaded, picked);
+}
+
+int64_t NestEmitter::times_repeated(ExpressionId offset) {
+  const auto [found, inserted] = repeated_.try_emplace(offset, 1);
+  if (inserted && !expression_differs(graph_, offset, {}, by_lane_))
+    found->second = repeated_times(graph_, offset, lane_symbol_, piece_.lanes);
+  return found->second;
+}
+
+// A square of elements that are neighbours along the tile axis: one vector for each lane's row,
+// transposed in registers.
+bool NestEmitter::load_tile(InstructionId id) {
+  const loop::Instruction& own = instruction(id);
+  if (own.kind != InstructionKind::kLoad || !own.guards.empty()) return false;
+  const ExpressionId offset = flat_.load_offsets[static_cast<size_t>(id)];
+  const auto along = loop::split_linear(graph_.expressions, offset, copy_symbol_);
+  const auto across = loop::split_linear(graph_.expressions, offset, lane_symbol_);
+  if (!along || !across || graph_.expressions.as_constant(along->stride) != 1 ||
+      graph_.expressions.as_constant(across->stride) == 0 ||
+      loop::mentions(graph_.expressions, across->stride, copy_symbol_) ||
+      expression_differs(graph_, offset, {}, by_lane_))
+    return false;
+  const loop::Buffer& buffer = graph_.buffers[static_cast<size_t>(own.access.buffer)];
+  llvm::Type* type = memory_type(buffer.dtype);
+  auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(piece_.lanes));
+  Value* first = b_.ir().CreateGEP(type, buffers_[static_cast<size_t>(own.access.buffer)],
+                                   index_.number(offset));
+  Value* stride = index_.number(across->stride);
+  IrValues rows;
+  for (int lane = 0; lane < piece_.lanes; ++lane) {
+    if (piece_.rows == nullptr) {
+      rows.push_back(b_.ir().CreateAlignedLoad(vector,
+                                               b_.ir().CreateGEP(type, first, b_.mul(stride, lane)),
+                                               alignment_of(buffer.dtype)));
+      continue;
+    }
+    // Lanes that are not there read the last one's row.
+    Value* there = b_.min(b_.index(lane), b_.sub(piece_.rows, b_.index(1)));
+    rows.push_back(b_.ir().CreateMaskedLoad(
+        vector, b_.ir().CreateGEP(type, first, b_.mul(stride, there)), alignment_of(buffer.dtype),
+        piece_.columns, llvm::Constant::getNullValue(vector)));
+  }
+  transpose_in_registers(b_, rows);
+  for (Value*& row : rows) row = from_memory(buffer.dtype, row);
+  values_[static_cast<size_t>(id)] = std::move(rows);
+  return true;
+}
+
+}  // namespace sluice
