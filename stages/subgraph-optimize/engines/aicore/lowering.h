@@ -34,9 +34,8 @@ class Lowering {
   template <typename Spec>
   KernelId kernel(const Spec& spec,
                   Result<GeneratedKernel> (*generate)(const Spec&, const DeviceProfile&)) {
-    return kernels_.add(graph_.module(), canonical_text(spec), [spec, generate, &own = profile()] {
-      return generate(spec, own);
-    });
+    return kernels_.add(graph_.module(), canonical_text(spec),
+                        [spec, generate, &own = profile()] { return generate(spec, own); });
   }
 
   // Returns the value stored channels-last, or dense: itself, or the result of a TransData before
