@@ -37,7 +37,8 @@ class Constant:
 
 
 class Case:
-    """A node. inputs: arrays, Constants and None for absent ones. kind: the dtype of the results that are
+    """A node. inputs: arrays, Constants and None for absent ones. kind: the dtype of the results
+    that are
     floats, for the tolerance; "bf16" stands for floats that the model casts to it and back. ulps:
     how far such a result may be off, in units of the dtype's epsilon, relative to 1, the largest
     result or `scale`; 0: not at all. fixed: inputs, by number, whose dims are never left open."""

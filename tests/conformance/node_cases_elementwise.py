@@ -58,7 +58,8 @@ def gelu(g, op):
 @draws("Shrink")
 def shrink(g, op):
     dtype = g.pick(NUMBERS)
-    return Case(op, [g.array(g.shape(), dtype)], dtype, 1, against_ort=dtype != "f64", lambd=g.pick([0.5, 1.5, 3.0]),
+    return Case(op, [g.array(g.shape(), dtype)], dtype, 1, against_ort=dtype != "f64",
+                lambd=g.pick([0.5, 1.5, 3.0]),
                 bias=g.pick([0.0, 1.0, 2.0]))
 
 

@@ -1,4 +1,5 @@
-"""Draws nodes that read many elements for one: reductions, rows, windows, quantization, resizing."""
+"""Draws nodes that read many elements for one: reductions, rows, windows, quantization and
+resizing."""
 import numpy as np
 
 from node_cases import DTYPES, EPSILON, FLOATS, NUMBERS, Case, Constant, draws

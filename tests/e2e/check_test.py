@@ -40,11 +40,11 @@ def save(path, nodes, inputs, outputs, constants=()):
 
 
 def save_network(path, batch=1):
-    """A convolution, 4x3x3x3 over 8x8 (864 weights), to the engine; Sin to host_cpu; a product of
+    """A convolution, 4x3x3x3 over 8x8 (864 weights), to aicore; Softmax to vector; a product of
     256 by 10."""
     random = np.random.default_rng(1)
     nodes = [helper.make_node("Conv", ["x", "w"], ["c"], "conv", pads=[1, 1, 1, 1]),
-             helper.make_node("Sin", ["c"], ["s"], "sin"),
+             helper.make_node("Softmax", ["c"], ["s"], "soft"),
              helper.make_node("Flatten", ["s"], ["f"], "flat"),
              helper.make_node("MatMul", ["f", "v"], ["y"], "dense")]
     constants = [("w", random.standard_normal((4, 3, 3, 3), np.float32)),
@@ -84,7 +84,7 @@ class Check(unittest.TestCase):
                           "vector": {"nodes": 1, "multiply_adds": 0}})
         self.assertEqual(report["host_nodes"], [])
         self.assertEqual(report["weight_bytes"], 4 * (4 * 3 * 3 * 3 + 256 * 10))
-        # the results of conv and sin, at least
+        # the results of conv and soft, at least
         self.assertGreaterEqual(report["arena_bytes"], 2 * 4 * 256)
         text = self.check(0, "--profile=cpu-avx2").stdout
         for line in ("engine  vector          1 node,   0.0 % of the multiply-adds",

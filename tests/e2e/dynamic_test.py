@@ -112,7 +112,7 @@ class Dynamic(ProgramCase):
                      "--trace", self.path("trace.json"))
         np.testing.assert_allclose(np.load(self.path("out/y.npy")), network_result(x, bias),
                                    rtol=1e-4, atol=1e-4)
-        for name, dims in (("c", (3, 4, 6, 8)), ("m", (3, 4)), ("y", (3, 600))):
+        for name, dims in (("s", (3, 4, 6, 8)), ("m", (3, 4)), ("y", (3, 600))):
             self.assertEqual(np.load(self.path(f"values/{name}.npy")).shape, dims)
         with open(self.path("trace.json")) as file:
             names = [event["name"] for event in json.load(file)["traceEvents"]]

@@ -193,7 +193,8 @@ class Engines(ProgramCase):
     def names_in_order(self):
         """The values of the run before, in the order that they were made."""
         with open(self.path("values/values.txt")) as file:
-            return [line.split("\t")[1] for line in file.read().splitlines()]
+            return [line.split("\t")[1] for line in file.read().splitlines()
+                    if not line.startswith("-")]
 
     def functions(self):
         """By node: "kernel" or "evaluator", whichever was called for it."""

@@ -120,7 +120,7 @@ class Quiet(ProgramCase):
         os.makedirs(self.path("cases/one"))
         os.rename(self.model, self.path("cases/one/model.onnx"))
         printed, said = self.run_program("sluice-conformance", "-q", self.path("cases"), PROFILE)
-        self.assertEqual((len(printed.splitlines()), said), (1, ""))
+        self.assertEqual((len(printed.splitlines()), said), (2, ""))
 
     def test_errors_are_told_without_warnings(self):
         nodes = [helper.make_node("Relu", ["x"], ["r"], "act", nonsense=1),

@@ -24,8 +24,12 @@ constexpr double kDouble[] = {0.5,
                               2.0927850505040035e-09};  // 7e-19
 
 // e^r on |r| <= ln 2 / 2, with a relative error of 9.2e-8 and exact for 0.
-constexpr double kExp[] = {1, 0.9999997019767761, 0.4999914765357971, 0.16667653620243073,
-                           0.04189815744757652, 0.008289267309010029};
+constexpr double kExp[] = {1,
+                           0.9999997019767761,
+                           0.4999914765357971,
+                           0.16667653620243073,
+                           0.04189815744757652,
+                           0.008289267309010029};
 
 Coefficients remainder_coefficients(const MathBasics& m, const Value* x) {
   if (MathBasics::is_double(x)) return kDouble;

@@ -207,27 +207,28 @@ class Planner {
 
   // Four vectors side by side hide latencies; fewer when registers would not do.
   int choose_unroll(const std::vector<bool>& differing) const {
-    int most = 0;
+    int live = 0;
     for (const loop::Sweep& sweep : nest_.nest.sweeps)
-      most = std::max(most, live_vectors(sweep, differing));
+      live = std::max(live, live_vectors(sweep, differing));
     for (const int unroll : {4, 2}) {
-      if (most * unroll <= profile_.vector_registers) return unroll;
+      if (live * unroll <= profile_.vector_registers) return unroll;
     }
     return 1;
   }
 
   // A short row of known length is written out whole: its vectors. 0: it is none.
   int short_row_vectors(int lanes) const {
-    int64_t most = 0;
+    int64_t vectors = 0;
     size_t instructions = 0;
     for (const loop::Sweep& sweep : nest_.nest.sweeps) {
       instructions += sweep.instructions.size();
       if (sweep.axes.empty()) continue;
       const auto extent = graph_.expressions.as_constant(axis(sweep.axes.back()).extent);
       if (!extent) return 0;
-      most = std::max(most, (*extent + lanes - 1) / lanes);
+      vectors = std::max(vectors, (*extent + lanes - 1) / lanes);
     }
-    return most <= kShortRow && instructions <= kShortRowInstructions ? static_cast<int>(most) : 0;
+    return vectors <= kShortRow && instructions <= kShortRowInstructions ? static_cast<int>(vectors)
+                                                                         : 0;
   }
 
   // The most vectors that are in use at once, for each of the copies: values that are still read,
@@ -244,17 +245,17 @@ class Planner {
       const InstructionId value = nest_.nest.accumulators[static_cast<size_t>(id)].value;
       last_use[static_cast<size_t>(value)] = sweep.instructions.size();
     }
-    int most = 0;
+    int in_use = 0;
     std::vector<InstructionId> live;
     for (size_t at = 0; at < sweep.instructions.size(); ++at) {
       const InstructionId id = sweep.instructions[at];
       if (!differing[static_cast<size_t>(id)]) continue;
-      most = std::max(most, static_cast<int>(live.size()) + working_vectors(own(id)));
+      in_use = std::max(in_use, static_cast<int>(live.size()) + working_vectors(own(id)));
       std::erase_if(
           live, [&](InstructionId value) { return last_use[static_cast<size_t>(value)] <= at; });
       if (last_use[static_cast<size_t>(id)] > at) live.push_back(id);
     }
-    return most + static_cast<int>(sweep.accumulators.size());
+    return in_use + static_cast<int>(sweep.accumulators.size());
   }
 
   static int working_vectors(const loop::Instruction& instruction) {
