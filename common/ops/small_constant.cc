@@ -110,4 +110,9 @@ std::optional<std::vector<double>> read_small_reals(const Module& module, Segmen
   return read_elements<double>(module, id, load_real);
 }
 
+bool is_small_scalar(const Value& value) {
+  if (!value.is_constant() || value.is_input() || value.type().element_count() != 1) return false;
+  return value.graph().module().segment(value.segment()).kind == SegmentKind::kSmall;
+}
+
 }  // namespace sluice

@@ -15,4 +15,8 @@ std::optional<std::vector<int64_t>> read_small_integers(const Module& module, Se
 // Returns the same for f32, f64, f16 and bf16.
 std::optional<std::vector<double>> read_small_reals(const Module& module, SegmentId id);
 
+// Returns whether the value is a constant of one element whose bytes are in the graph: bodies and
+// kernels have it as a number of their own.
+bool is_small_scalar(const Value& value);
+
 }  // namespace sluice

@@ -9,6 +9,7 @@
 #include "common/loop/lowering.h"
 #include "common/ops/attributes.h"
 #include "common/ops/op_table.h"
+#include "common/ops/small_constant.h"
 #include "common/target/multiply_adds.h"
 #include "common/target/quantized.h"
 
@@ -236,11 +237,6 @@ bool is_epilogue_operand(const Type& operand, const Node& anchor, bool is_quanti
   return !is_quantized || to.empty() || is_uniform(aligned, to, 0, to.size() - 1);
 }
 
-bool is_epilogue_constant(const Value& value) {
-  if (!value.is_constant() || value.is_input() || value.type().element_count() != 1) return false;
-  return value.graph().module().segment(value.segment()).kind == SegmentKind::kSmall;
-}
-
 bool is_epilogue_op(const Node& node) {
   const OpRow* row = find_op(node.op());
   if (row == nullptr || (row->flags & kElementwise) == 0 || node.output_count() != 1) return false;
@@ -250,7 +246,7 @@ bool is_epilogue_op(const Node& node) {
   };
   for (size_t i = 0; i < node.input_count(); ++i) {
     const Value* input = node.input(i);
-    if (input != nullptr && !is_computed(*input) && !is_epilogue_constant(*input)) return false;
+    if (input != nullptr && !is_computed(*input) && !is_small_scalar(*input)) return false;
   }
   return is_computed(node.output()) && loop::element_unsupported_reason(node).empty();
 }
@@ -266,7 +262,7 @@ std::string epilogue_unsupported_reason(const Node& anchor, bool is_quantized,
     for (size_t i = 0; i < node.input_count(); ++i) {
       const Value* input = node.input(i);
       const bool is_operand =
-          input != nullptr && input->producer() == nullptr && !is_epilogue_constant(*input);
+          input != nullptr && input->producer() == nullptr && !is_small_scalar(*input);
       if (is_operand && !is_epilogue_operand(input->type(), anchor, is_quantized))
         return fmt::format("an operand of {} that broadcasts in an unusual way",
                            op_name(node.op()));

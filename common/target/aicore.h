@@ -45,8 +45,6 @@ bool is_epilogue_operand(const Type& operand, const Node& anchor, bool is_quanti
 // have it (common/loop/lowering.h), and all elements are f32 or bools but for numbers that are
 // constants.
 bool is_epilogue_op(const Node& node);
-// Returns true for a constant that becomes a number of the epilogue's code.
-bool is_epilogue_constant(const Value& value);
 
 // Returns why the nodes that `is_own` does not name cannot be the epilogue of the anchor of their
 // body, or an empty text.

@@ -6,6 +6,7 @@
 #include "common/base/work.h"
 #include "common/ir/module.h"
 #include "common/ir/states.h"
+#include "common/ops/small_constant.h"
 #include "stages/optimize/fusion/element_roles.h"
 #include "stages/optimize/fusion/fused_node.h"
 
@@ -274,7 +275,7 @@ class Finder {
     std::erase_if(inputs, [&](const Value* value) { return value->producer() == &node; });
     for (size_t i = 0; i < node.input_count(); ++i) {
       const Value* value = node.input(i);
-      if (value == nullptr || belongs_in_body(*value) || is_parameter(node, i) ||
+      if (value == nullptr || is_small_scalar(*value) || is_parameter(node, i) ||
           std::find(inputs.begin(), inputs.end(), value) != inputs.end())
         continue;
       inputs.push_back(value);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/ops/small_constant.h"
 #include "common/target/aicore.h"
 
 namespace sluice {
@@ -81,7 +82,7 @@ bool EpilogueChain::has_capacity(const Step& step) {
     for (size_t i = 0; i < node->input_count(); ++i) {
       const Value* input = node->input(i);
       if (input == nullptr || input == &end() || contains(step, input->producer())) continue;
-      if (is_epilogue_constant(*input) || contains(operands_, input)) continue;
+      if (is_small_scalar(*input) || contains(operands_, input)) continue;
       if (contains(nodes_, input->producer()) ||
           !is_epilogue_operand(input->type(), anchor_, is_quantized_))
         return false;

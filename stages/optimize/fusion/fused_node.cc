@@ -1,13 +1,9 @@
 #include "stages/optimize/fusion/fused_node.h"
 
 #include "common/ops/attributes.h"
+#include "common/ops/small_constant.h"
 
 namespace sluice {
-
-bool belongs_in_body(const Value& value) {
-  if (!value.is_constant() || value.is_input() || value.type().element_count() != 1) return false;
-  return value.graph().module().segment(value.segment()).kind == SegmentKind::kSmall;
-}
 
 FusedNode::FusedNode(Editor& editor, std::vector<Value*> ends)
     : editor_(editor),
@@ -76,7 +72,7 @@ Value& FusedNode::add_input(Value& outer) {
 Value& FusedNode::inside(Value& outer) {
   Value*& known = inside_[&outer];
   if (known == nullptr)
-    known = belongs_in_body(outer) ? &body_.add_constant(outer.segment(), outer.name())
+    known = is_small_scalar(outer) ? &body_.add_constant(outer.segment(), outer.name())
                                    : &add_input(outer);
   return *known;
 }

@@ -10,9 +10,6 @@
 
 namespace sluice {
 
-// Returns whether a scalar may become the body's own constant.
-bool belongs_in_body(const Value& value);
-
 class FusedNode {
  public:
   // ends: the values that stay visible, results of the Fused node in this order; the body is named

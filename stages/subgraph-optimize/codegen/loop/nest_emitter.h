@@ -89,7 +89,9 @@ class NestEmitter {
     llvm::Value* places = nullptr;     // of the lanes in the window
   };
   void emit_repeated_point(llvm::Value* begin, llvm::Value* end);
+  void emit_repeated_points(llvm::Value* begin, llvm::Value* end);
   llvm::Value* find_windows();
+  llvm::Value* find_window(SharedLoad& shared, const loop::Buffer& buffer, llvm::Value* there);
   llvm::Value* share_load(loop::InstructionId id, int copy);
   const SharedLoad* shared_load(loop::InstructionId id, int copy) const;
   llvm::Value* load_shared(const SharedLoad& shared, const loop::Access& access, llvm::Value* mask);

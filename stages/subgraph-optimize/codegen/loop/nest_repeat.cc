@@ -46,6 +46,11 @@ const Permutation* find_permutation(const DeviceProfile& profile, int lanes, int
 }  // namespace
 
 void NestEmitter::emit_repeated_point(Value* begin, Value* end) {
+  // Without points nothing is computed, not even faults.
+  b_.if_else(b_.ir().CreateICmpSLT(begin, end), [&] { emit_repeated_points(begin, end); }, [] {});
+}
+
+void NestEmitter::emit_repeated_points(Value* begin, Value* end) {
   part_ = Part::kBefore;
   emit_instructions(0);
   Value* fits = find_windows();
@@ -86,7 +91,6 @@ Value* NestEmitter::find_windows() {
 
 // Returns whether the load's window fits (null: it has none).
 Value* NestEmitter::share_load(InstructionId id, int copy) {
-  llvm::IRBuilder<>& ir = b_.ir();
   const loop::Instruction& own = instruction(id);
   const loop::Buffer& buffer = graph_.buffers[static_cast<size_t>(own.access.buffer)];
   const ExpressionId offset = flat_.load_offsets[static_cast<size_t>(id)];
@@ -105,34 +109,38 @@ Value* NestEmitter::share_load(InstructionId id, int copy) {
       !differs(linear->stride)) {
     shared.stride = linear->stride;
     shared.index = expression_lanes(linear->remainder, copy);
-    const Permutation* permutation =
-        find_permutation(b_.profile(), piece_.lanes, dtype_bits(buffer.dtype));
-    const bool has_condition = own.guards.empty() || shared.condition != nullptr;
-    if (permutation != nullptr && has_condition &&
-        shared.index->getType()->getScalarSizeInBits() == 32) {
-      Value* mask = present(copy);
-      if (shared.condition != nullptr) mask = both(mask, widened(shared.condition));
-      const auto extreme = [&](int32_t otherwise, bool is_max) {
-        Value* other = b_.broadcast(ir.getInt32(static_cast<uint32_t>(otherwise)), piece_.lanes);
-        Value* counted =
-            mask == nullptr ? shared.index : ir.CreateSelect(mask, shared.index, other);
-        Value* found =
-            is_max ? ir.CreateIntMaxReduce(counted, true) : ir.CreateIntMinReduce(counted, true);
-        return ir.CreateSExt(found, b_.index_type());
-      };
-      shared.low = extreme(INT32_MAX, false);
-      Value* length = b_.add(b_.sub(extreme(INT32_MIN, true), shared.low), b_.index(1));
-      shared.window = b_.mask(b_.max(length, b_.index(0)), piece_.lanes);
-      Value* low = b_.broadcast(ir.CreateTrunc(shared.low, ir.getInt32Ty()), piece_.lanes);
-      llvm::Type* element = ir.getIntNTy(static_cast<unsigned>(permutation->bits));
-      shared.places = ir.CreateZExtOrTrunc(
-          ir.CreateSub(shared.index, low),
-          llvm::FixedVectorType::get(element, static_cast<unsigned>(piece_.lanes)));
-      fits = ir.CreateICmpSLE(length, b_.index(piece_.lanes));
-    }
+    if (own.guards.empty() || shared.condition != nullptr)
+      fits = find_window(shared, buffer, present(copy));
   }
   shared_[{id, copy}] = shared;
   return fits;
+}
+
+// Finds the window of a load whose indices are known, of the lanes of `there` (null: all). Returns
+// whether it fits a register; null, and no window, where the profile cannot permute its elements.
+Value* NestEmitter::find_window(SharedLoad& shared, const loop::Buffer& buffer, Value* there) {
+  llvm::IRBuilder<>& ir = b_.ir();
+  const Permutation* permutation =
+      find_permutation(b_.profile(), piece_.lanes, dtype_bits(buffer.dtype));
+  if (permutation == nullptr || shared.index->getType()->getScalarSizeInBits() != 32)
+    return nullptr;
+  Value* mask = shared.condition == nullptr ? there : both(there, widened(shared.condition));
+  const auto extreme = [&](int32_t otherwise, bool is_max) {
+    Value* other = b_.broadcast(ir.getInt32(static_cast<uint32_t>(otherwise)), piece_.lanes);
+    Value* counted = mask == nullptr ? shared.index : ir.CreateSelect(mask, shared.index, other);
+    Value* found =
+        is_max ? ir.CreateIntMaxReduce(counted, true) : ir.CreateIntMinReduce(counted, true);
+    return ir.CreateSExt(found, b_.index_type());
+  };
+  shared.low = extreme(INT32_MAX, false);
+  Value* length = b_.add(b_.sub(extreme(INT32_MIN, true), shared.low), b_.index(1));
+  shared.window = b_.mask(b_.max(length, b_.index(0)), piece_.lanes);
+  Value* low = b_.broadcast(ir.CreateTrunc(shared.low, ir.getInt32Ty()), piece_.lanes);
+  llvm::Type* element = ir.getIntNTy(static_cast<unsigned>(permutation->bits));
+  shared.places = ir.CreateZExtOrTrunc(
+      ir.CreateSub(shared.index, low),
+      llvm::FixedVectorType::get(element, static_cast<unsigned>(piece_.lanes)));
+  return ir.CreateICmpSLE(length, b_.index(piece_.lanes));
 }
 
 const NestEmitter::SharedLoad* NestEmitter::shared_load(InstructionId id, int copy) const {
