@@ -97,7 +97,9 @@ void widen_chain(Editor& editor, Node& conv) {
   while (Node* next = find_follower(*chain.back(), conv.placement)) chain.push_back(next);
   Node& last = *chain.back();
   Node& view = editor.graph().add_node(Op::kReshape, {}, 0, last.next());
+  view.set_name(last.name());
   view.placement = conv.placement;
+  view.add_origins(last.origins());
   Value& result = view.add_output(last.output().type_id(), last.output().name());
   editor.replace(last.output(), result);
   last.output().set_name({});
