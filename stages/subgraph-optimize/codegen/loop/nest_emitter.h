@@ -59,6 +59,7 @@ class NestEmitter {
   // Runs `body` for pieces that cover [begin, end) of an axis, with `carried` values through all.
   IrValues emit_pieces(SymbolId symbol, llvm::Value* begin, llvm::Value* end, IrValues carried,
                        const std::function<IrValues(const IrValues& carried)>& body);
+  bool masks_remainders() const;
   void emit_guarded_point();
   // Guards that hold for the piece at hand.
   enum class IgnoredGuards : uint8_t { kNone, kUniform, kAll };
