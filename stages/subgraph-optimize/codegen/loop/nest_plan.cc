@@ -150,10 +150,7 @@ class Planner {
                      ? 1
                      : profile_.vector_bits / widest_bits(nest_, differing);
     const double outer_points = nominal_points(graph_, nest_, nest_.outer);
-    // More than there are, where latencies cost more than keeping some in memory: along a row the
-    // vectors of other iterations hide them, and of few points it is not worth the code.
-    const bool spills = vector == NestPlan::Vector::kOuter && outer_points >= kManyPoints;
-    const int registers = profile_.vector_registers * (spills ? 2 : 1);
+    const int registers = profile_.vector_registers * (may_spill(plan, outer_points) ? 2 : 1);
     plan.unroll = vector == NestPlan::Vector::kNone ? 1 : choose_unroll(differing, registers);
     if (is_inner) plan.unroll = std::max(plan.unroll, short_row_vectors(plan.lanes));
     if (vector == NestPlan::Vector::kOuter) fit_local_buffers(plan);
@@ -209,6 +206,15 @@ class Planner {
         return in_cycles(costs.transcendental);
     }
     return 0;
+  }
+
+  // Whether latencies cost more than keeping some vectors in memory: of many points, or where each
+  // iteration waits for the best place so far. Along other rows iterations hide each other's.
+  bool may_spill(const NestPlan& plan, double outer_points) const {
+    if (plan.vector == NestPlan::Vector::kOuter) return outer_points >= kManyPoints;
+    return std::ranges::any_of(nest_.nest.accumulators, [](const loop::Accumulator& own) {
+      return own.combine == loop::Combine::kArgMax || own.combine == loop::Combine::kArgMin;
+    });
   }
 
   // Four vectors side by side hide latencies; fewer when that many registers would not do.
