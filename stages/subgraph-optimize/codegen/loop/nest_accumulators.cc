@@ -222,6 +222,7 @@ Value* NestEmitter::is_first_nan(size_t sweep, const Accumulator& accumulator, V
   const std::vector<loop::AxisId>& axes = flat_.nest.sweeps[sweep].axes;
   const bool is_inner = plan_.vector == NestPlan::Vector::kInner && !axes.empty();
   if (!is_real(accumulator.dtype) || (is_inner && copy > 0)) return nullptr;
+  if (!ranges_[static_cast<size_t>(accumulator.value)].may_be_nan) return nullptr;
   Value* first = b_.ir().getInt1(true);
   for (const loop::AxisId id : axes) {
     Value* at = index_.axis(axis(id).symbol);

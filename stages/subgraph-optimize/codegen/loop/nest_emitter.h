@@ -62,6 +62,7 @@ class NestEmitter {
   IrValues emit_pieces(SymbolId symbol, llvm::Value* begin, llvm::Value* end, IrValues carried,
                        const std::function<IrValues(const IrValues& carried)>& body,
                        bool is_even = false);
+  bool masks_remainders() const;
   void emit_guarded_point();
   // Guards that hold for the piece at hand.
   enum class IgnoredGuards : uint8_t { kNone, kUniform, kAll };

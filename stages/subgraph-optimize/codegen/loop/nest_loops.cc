@@ -22,6 +22,8 @@ namespace {
 constexpr int64_t kUnits = 64;
 // Nests of more instructions are not written twice, with and without guards.
 constexpr size_t kMaxVersioned = 48;
+// The elements of a body of so many instructions take long.
+constexpr size_t kLongBody = 24;
 // The last loops of a sweep are written out when one has at most this many iterations, and together
 // they have at most so many instructions.
 constexpr int64_t kMaxWrittenOut = 8;
@@ -359,14 +361,38 @@ IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrV
     if (length > 0) run(begin, end, at_once, {plan_.lanes, copies}, length % lanes != 0);
     return carried;
   }
-  if (!has_masks() && plan_.unroll > 1)
+  if (!masks_remainders() && plan_.unroll > 1)
     begin = run(begin, whole(begin, lanes), lanes, {plan_.lanes, 1}, false);
-  if (has_masks()) {
+  if (masks_remainders()) {
     run(begin, end, lanes, {plan_.lanes, 1}, true);
   } else {
     run(begin, end, 1, {1, 1}, false);
   }
   return carried;
+}
+
+// Whether the remainder of an axis is computed in vectors under a mask. Without masks for all
+// types, that is where it is worth the instructions for masked words: each element takes long, and
+// all are words.
+bool NestEmitter::masks_remainders() const {
+  if (has_masks()) return true;
+  const loop::Nest& nest = flat_.nest;
+  if (b_.profile().vector_bits < 256 || plan_.vector != NestPlan::Vector::kOuter) return false;
+  if (nest.sweeps.size() != 1 || !nest.sweeps[0].axes.empty() || !nest.accumulators.empty())
+    return false;
+  const auto is_word = [&](loop::BufferId id) {
+    return dtype_bits(graph_.buffers[static_cast<size_t>(id)].dtype) >= 32;
+  };
+  bool is_long = nest.instructions.size() >= kLongBody;
+  for (const loop::Instruction& own : nest.instructions) {
+    const bool is_load = own.kind == loop::InstructionKind::kLoad;
+    if (!own.guards.empty() || (is_load && !is_word(own.access.buffer))) return false;
+    is_long = is_long || (own.kind == loop::InstructionKind::kScalar &&
+                          loop::scalar_row(own.op).cost == loop::CostClass::kTranscendental);
+  }
+  return is_long && std::ranges::all_of(nest.sweeps[0].stores, [&](const loop::Store& store) {
+           return store.guards.empty() && is_word(store.access.buffer);
+         });
 }
 
 void NestEmitter::emit_point() {

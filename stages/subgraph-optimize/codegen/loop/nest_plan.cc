@@ -14,6 +14,8 @@ using loop::InstructionKind;
 constexpr int64_t kShortRow = 12;
 constexpr size_t kShortRowInstructions = 24;
 
+constexpr double kManyPoints = 1 << 14;
+
 // An axis is repeated inside when it has this many points, and so much of a vector's work is
 // shared.
 constexpr double kMinRepeated = 4, kMinShared = 0.4, kMinSharedCycles = 8;
@@ -147,10 +149,11 @@ class Planner {
     plan.lanes = vector == NestPlan::Vector::kNone
                      ? 1
                      : profile_.vector_bits / widest_bits(nest_, differing);
-    plan.unroll = vector == NestPlan::Vector::kNone ? 1 : choose_unroll(differing);
+    const double outer_points = nominal_points(graph_, nest_, nest_.outer);
+    const int registers = profile_.vector_registers * (may_spill(plan, outer_points) ? 2 : 1);
+    plan.unroll = vector == NestPlan::Vector::kNone ? 1 : choose_unroll(differing, registers);
     if (is_inner) plan.unroll = std::max(plan.unroll, short_row_vectors(plan.lanes));
     if (vector == NestPlan::Vector::kOuter) fit_local_buffers(plan);
-    const double outer_points = nominal_points(graph_, nest_, nest_.outer);
     double points = outer_points;
     if (vector == NestPlan::Vector::kOuter) points = in_vectors(points, axis, plan.lanes);
     for (size_t s = 0; s < nest_.nest.sweeps.size(); ++s) {
@@ -205,13 +208,22 @@ class Planner {
     return 0;
   }
 
-  // Four vectors side by side hide latencies; fewer when registers would not do.
-  int choose_unroll(const std::vector<bool>& differing) const {
+  // Whether latencies cost more than keeping some vectors in memory: of many points, or where each
+  // iteration waits for the best place so far. Along other rows iterations hide each other's.
+  bool may_spill(const NestPlan& plan, double outer_points) const {
+    if (plan.vector == NestPlan::Vector::kOuter) return outer_points >= kManyPoints;
+    return std::ranges::any_of(nest_.nest.accumulators, [](const loop::Accumulator& own) {
+      return own.combine == loop::Combine::kArgMax || own.combine == loop::Combine::kArgMin;
+    });
+  }
+
+  // Four vectors side by side hide latencies; fewer when that many registers would not do.
+  int choose_unroll(const std::vector<bool>& differing, int registers) const {
     int live = 0;
     for (const loop::Sweep& sweep : nest_.nest.sweeps)
       live = std::max(live, live_vectors(sweep, differing));
     for (const int unroll : {4, 2}) {
-      if (live * unroll <= profile_.vector_registers) return unroll;
+      if (live * unroll <= registers) return unroll;
     }
     return 1;
   }
@@ -324,7 +336,7 @@ class Planner {
       std::vector<bool> inside = by_lane;
       for (size_t i = 0; i < inside.size(); ++i) inside[i] = inside[i] && by_other[i];
       plan.lanes = profile_.vector_bits / widest_bits(nest_, inside);
-      plan.unroll = std::min(choose_unroll(inside), 2);
+      plan.unroll = std::min(choose_unroll(inside, profile_.vector_registers), 2);
     }
   }
 

@@ -167,7 +167,7 @@ Value* NestEmitter::emit_until_aligned(Value* begin, Value* end,
   Value* behind = b_.ir().CreateNeg(b_.ir().CreatePtrToInt(first, b_.index_type()));
   behind = b_.div(b_.ir().CreateAnd(behind, b_.index(bytes - 1)), bytes / plan_.lanes);
   Value* aligned = b_.min(b_.add(begin, behind), end);
-  const int lanes = has_masks() ? plan_.lanes : 1;
+  const int lanes = masks_remainders() ? plan_.lanes : 1;
   b_.loop(begin, aligned, lanes, [&](Value* i) {
     index_.set_axis(lane_symbol_, i);
     piece_ = {lanes, 1};

@@ -100,7 +100,8 @@ double count_rows(const Node& node, const std::vector<bool>& reduced) {
   return rows / row * std::ceil(row / kLanes);
 }
 
-// Returns a number of parts, of which the extent is a multiple where possible.
+// Returns a number of parts, of which the extent is a multiple where possible. The extent is more
+// than its square (see kMinElements), so that no part is empty.
 int64_t even_parts(int64_t extent, int64_t parts) {
   parts = std::min(parts, extent);
   for (int64_t even = parts; even > parts / 2; --even)
@@ -197,17 +198,11 @@ class Splitter {
   // Returns the two nodes that stand for the node, which nothing reads any more.
   std::vector<Node*> run() {
     FusedBuilder first(node_), second(node_);
-    const std::vector<Value*> parts = add_parts(first);
-    for (Value* part : parts) first.add_result(*part, nullptr);
+    first.add_result(add_parts(first), nullptr);
     add_results(first, false);
     Node& before = first.finish(node_.name().empty() ? "" : node_.name() + ":parts");
-    std::vector<Value*> given;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      before.output(i).set_name(
-          fmt::format("{}:{}", reduction_.output().name(), i == 0 ? "parts" : "places"));
-      given.push_back(&second.input(before.output(i)));
-    }
-    second.bind(reduction_.output(), add_whole(second, given));
+    before.output().set_name(reduction_.output().name() + ":parts");
+    second.bind(reduction_.output(), add_whole(second, second.input(before.output())));
     add_results(second, true);
     return {&before, &second.finish(node_.name())};
   }
@@ -242,21 +237,18 @@ class Splitter {
 
   // ---- the first kernel
 
-  std::vector<Value*> add_parts(FusedBuilder& b) {
+  Value& add_parts(FusedBuilder& b) {
     Value* x = &b.value(x_);
     if (x_.type().dtype != dtype_) x = &cast(b, *x, dtype_);
     Value& fill = b.element(dtype_, fill_bits(dtype_, split_.fill));
-    const bool is_float_place = finds_places(split_.op) && dtype_is_float(dtype_);
-    if (is_float_place)  // NaN is never better
-      x = &b.node(Op::kWhere, {&b.node(Op::kEqual, {x, x}), x, &fill});
     if (parts_ > 0) x = &add_divided(b, *x, fill);
-    if (finds_places(split_.op)) return add_best(b, *x);
+    if (finds_places(split_.op)) return add_places(b, *x, fill);
     std::vector<int64_t> axes;
     for (const int64_t axis : reduced_axes()) {
       if (parts_ > 0 || axis != axis_)
         axes.push_back(parts_ > 0 && axis >= axis_ ? axis + 1 : axis);
     }
-    return {&b.node(split_.first, {x, &b.longs(axes)})};
+    return b.node(split_.first, {x, &b.longs(axes)});
   }
 
   // Makes two axes of the axis: the parts, and their elements.
@@ -292,12 +284,12 @@ class Splitter {
     return (x_.type().dims[static_cast<size_t>(axis_)].value + parts_ - 1) / parts_;
   }
 
-  // The best element of each part, and its place in the whole axis.
-  std::vector<Value*> add_best(FusedBuilder& b, Value& divided) {
-    Value& place = b.node(split_.first, {&divided});
+  // The place of each part's best element in the whole axis. NaN is never better.
+  Value& add_places(FusedBuilder& b, Value& divided, Value& fill) {
+    Value* x = &divided;
+    if (dtype_is_float(dtype_)) x = &b.node(Op::kWhere, {&b.node(Op::kEqual, {x, x}), x, &fill});
+    Value& place = b.node(split_.first, {x});
     place.producer()->set(attributes::ArgMax::axis, axis_ + 1);
-    Value& best = b.node(Op::kGatherElements, {&divided, &place});
-    best.producer()->set(attributes::Gather::axis, axis_ + 1);
     std::vector<int64_t> starts;
     for (int64_t part = 0; part < parts_; ++part) starts.push_back(part * part_extent());
     Value* start = &b.longs(starts);
@@ -305,16 +297,16 @@ class Splitter {
     std::vector<int64_t> axes;
     for (int64_t axis = 1; axis <= behind; ++axis) axes.push_back(axis);
     start = &b.node(Op::kUnsqueeze, {start, &b.longs(axes)});
-    return {&best, &b.node(Op::kAdd, {&place, start})};
+    return b.node(Op::kAdd, {&place, start});
   }
 
   // ---- the second kernel
 
-  Value& add_whole(FusedBuilder& b, std::vector<Value*> given) {
-    for (Value*& part : given)
-      if (parts_ > 0) part = &b.node(Op::kSqueeze, {part, &b.longs({axis_ + 1})});
-    if (finds_places(split_.op)) return add_place(b, *given[0], *given[1]);
-    Value* y = &b.node(split_.second, {given[0], &b.longs(reduced_axes())});
+  Value& add_whole(FusedBuilder& b, Value& parts) {
+    Value* given = &parts;
+    if (parts_ > 0) given = &b.node(Op::kSqueeze, {given, &b.longs({axis_ + 1})});
+    if (finds_places(split_.op)) return add_place(b, *given);
+    Value* y = &b.node(split_.second, {given, &b.longs(reduced_axes())});
     y->producer()->set(attributes::Reduce::keepdims, reduction_.get(attributes::Reduce::keepdims));
     if (split_.finish == Finish::kMean) y = &b.node(Op::kDiv, {y, &count(b)});
     if (split_.finish == Finish::kRoot) y = &b.node(Op::kSqrt, {y});
@@ -322,9 +314,11 @@ class Splitter {
     return x_.type().dtype == dtype_ ? *y : cast(b, *y, x_.type().dtype);
   }
 
-  // The place of the best part's element. Where the first element is NaN, that is the place.
-  Value& add_place(FusedBuilder& b, Value& best, Value& places) {
+  // The best of the places. Where the first element is NaN, it is that one.
+  Value& add_place(FusedBuilder& b, Value& places) {
     const int64_t keeps = reduction_.get(attributes::ArgMax::keepdims);
+    Value& best = b.node(Op::kGatherElements, {&b.value(x_), &places});
+    best.producer()->set(attributes::Gather::axis, axis_);
     Value* part = &b.node(split_.second, {&best});
     part->producer()->set(attributes::ArgMax::axis, axis_);
     part->producer()->set(attributes::ArgMax::keepdims, keeps);
