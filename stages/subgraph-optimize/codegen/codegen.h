@@ -23,6 +23,7 @@
 #include "common/target/profile.h"
 #include "stages/subgraph-optimize/codegen/epilogue.h"
 #include "stages/subgraph-optimize/codegen/extent.h"
+#include "stages/subgraph-optimize/codegen/prologue.h"
 
 namespace sluice {
 
@@ -48,7 +49,9 @@ struct BatchAxis {
 
 // C[batch, i, j] = epilogue(sum over k of A[batch, i, k] * B[batch, k, j]), i < m, j < n, k < k.
 //
-// Pointers: C, A, B, then the epilogue's operands.
+// Pointers: C, A or what its prologue reads, B, then the epilogue's operands. With a prologue B is
+// packed, the strides of A are those of the matrix that it makes, and all blocks that read a row of
+// A compute it.
 struct MatMulSpec {
   Extent m = 1, n = 1, k = 1;
   Extent a_row_stride = 0, a_k_stride = 1;
@@ -60,6 +63,7 @@ struct MatMulSpec {
   Extent b_row_stride = 0, b_column_stride = 1;
   Extent c_row_stride = 0;       // column stride is 1
   std::vector<BatchAxis> batch;  // at most 6
+  Prologue prologue;
   Epilogue epilogue;
 };
 
@@ -92,7 +96,8 @@ Result<GeneratedKernel> generate_matmul(const MatMulSpec& spec, const DeviceProf
 // Packed weights are [groups][ceil((co/groups) / nr)][kh * kw * (ci/groups)][nr] with nr =
 // choose_conv_plan(...).nr, reduction index (kh, kw, ci) with ci fastest, missing columns zero.
 //
-// Pointers: y, x, packed weights, then the epilogue's operands.
+// Pointers: y, x or what its prologue reads, packed weights, then the epilogue's operands. With a
+// prologue the kernel is 1x1 over every pixel, of one group.
 struct ConvSpec {
   Extent n = 1, h = 1, w = 1;
   int64_t ci = 1;
@@ -105,41 +110,20 @@ struct ConvSpec {
   int64_t groups = 1;
   int64_t x_pixel_stride = 0;  // 0: ci; rows and images follow each other without gaps
   int64_t y_pixel_stride = 0;  // 0: co
-  Epilogue epilogue;           // its column is the output channel over all groups
+  Prologue prologue;
+  Epilogue epilogue;  // its column is the output channel over all groups
 };
 
 // The plan depends on every number of the spec except the epilogue.
 ContractionPlan choose_conv_plan(const ConvSpec& spec, const DeviceProfile& profile);
 Result<GeneratedKernel> generate_conv(const ConvSpec& spec, const DeviceProfile& profile);
 
-// One axis of a strided copy.
-struct PackAxis {
-  Extent size = 1;
-  Extent stride = 0;  // of the source
-};
-
-// A copy: packed[batch...][ceil(columns.size / nr)][reduction...][nr] = source at batch, reduction
-// and column strides; columns past the end are zero. It serves operands known only at run time. A
-// conv's weight [co][ci/g][kh][kw] is batch {g}, reduction {kh, kw, ci}, columns {co/g}.
-//
-// Pointers: packed, source.
-struct PackSpec {
-  std::vector<PackAxis> batch;      // outermost first; may be empty
-  std::vector<PackAxis> reduction;  // outermost first; may be empty (size 1)
-  PackAxis columns;
-  int64_t nr = 1;
-};
-
-Result<GeneratedKernel> generate_pack(const PackSpec& spec, const DeviceProfile& profile);
-
 // Returns whether no size or stride has symbols.
 bool is_fixed(const MatMulSpec& spec);
 bool is_fixed(const ConvSpec& spec);
-bool is_fixed(const PackSpec& spec);
 
 // Returns the text whose digest names the kernel (with profile and generator version).
 std::string canonical_text(const MatMulSpec& spec);
 std::string canonical_text(const ConvSpec& spec);
-std::string canonical_text(const PackSpec& spec);
 
 }  // namespace sluice

@@ -25,8 +25,11 @@ class NestEmitter {
   NestEmitter(KernelBuilder& builder, loop::LoopGraph& graph, FlatNest nest, const NestPlan& plan,
               const BufferAddresses& buffers, MathPrecision precision);
 
+  // Says what a size is that is no dim of an operand.
+  void set_number(SymbolId size, llvm::Value* value) { index_.set_number(size, value); }
   // Emits part `block` of `blocks` of the nest.
   void emit(llvm::Value* block, llvm::Value* blocks);
+  void emit_all();
 
  private:
   // The points that are computed at once: `copies` vectors of `lanes`; of the last copy the lanes
@@ -49,6 +52,7 @@ class NestEmitter {
 
   // ---- loops (nest_loops.cc)
   void choose_loops();
+  llvm::Value* block_points();
   llvm::Value* emit_units(llvm::Value*& chunk, llvm::Value*& chunks);
   void emit_unit(llvm::Value* unit, llvm::Value* chunk, llvm::Value* chunks);
   void emit_inner_axes(size_t axis, llvm::Value* begin, llvm::Value* end);
@@ -135,6 +139,8 @@ class NestEmitter {
   bool store_past_caches(size_t sweep, size_t number);
   bool reads_buffer(loop::BufferId buffer) const;
   bool load_tile(loop::InstructionId id);
+  llvm::Value* load_tile_row(const loop::Instruction& own, llvm::Value* first, llvm::Value* stride,
+                             int lane);
   llvm::Value* load_guarded(loop::InstructionId id, int copy);
   llvm::Value* load_pattern(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                             int copy, llvm::Value* mask);
@@ -201,8 +207,8 @@ class NestEmitter {
   Part part_ = Part::kAll;
   bool uses_windows_ = false;
   std::map<std::pair<loop::InstructionId, int>, SharedLoad> shared_;  // and by copy
-  // By instruction: differs between lanes, tile copies, points of the repeat axis.
-  std::vector<bool> by_lane_, by_tile_, by_repeat_;
+  // By instruction: differs between lanes, tile copies, any of both, points of the repeat axis.
+  std::vector<bool> by_lane_, by_tile_, by_square_, by_repeat_;
   std::vector<IrValues> values_;              // by instruction: one, or one a copy
   std::map<ExpressionId, int64_t> repeated_;  // looked up only
   std::vector<Carried> accumulators_;         // present, or final, values

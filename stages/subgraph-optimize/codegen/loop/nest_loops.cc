@@ -54,6 +54,10 @@ NestEmitter::NestEmitter(KernelBuilder& builder, loop::LoopGraph& graph, FlatNes
   by_tile_ = plan_.tile_axis < 0
                  ? by_lane_
                  : differing_instructions(graph_, flat_, {axis(plan_.tile_axis).symbol}, false);
+  if (plan_.tile_axis >= 0) {
+    lanes.push_back(axis(plan_.tile_axis).symbol);
+    by_square_ = differing_instructions(graph_, flat_, lanes, false);
+  }
   if (plan_.repeat_axis >= 0)
     by_repeat_ = differing_instructions(graph_, flat_, {axis(plan_.repeat_axis).symbol}, false);
   values_.resize(flat_.nest.instructions.size());
@@ -84,11 +88,21 @@ void NestEmitter::emit(Value* block, Value* blocks) {
   b_.loop(range.first, range.second, 1, [&](Value* unit) { emit_unit(unit, chunk, chunks); });
 }
 
+void NestEmitter::emit_all() {
+  b_.loop(b_.index(0), block_points(), 1,
+          [&](Value* unit) { emit_unit(unit, nullptr, b_.index(1)); });
+}
+
+Value* NestEmitter::block_points() {
+  Value* points = b_.index(1);
+  for (const loop::AxisId id : block_axes_) points = b_.mul(points, extent(id));
+  return points;
+}
+
 // Returns the number of units; chunks of the split axis have `chunk` points, a multiple of what is
 // computed at once.
 Value* NestEmitter::emit_units(Value*& chunk, Value*& chunks) {
-  Value* points = b_.index(1);
-  for (const loop::AxisId id : block_axes_) points = b_.mul(points, extent(id));
+  Value* points = block_points();
   if (split_axis_ < 0) return points;
   const int64_t grain = split_axis_ == plan_.repeat_axis ? 1
                         : split_axis_ == plan_.tile_axis ? plan_.lanes
@@ -223,15 +237,19 @@ std::optional<std::pair<Value*, Value*>> NestEmitter::extremes(ExpressionId id) 
     id = linear->remainder;
     return true;
   };
-  // The lane axis counts on from its present value.
-  if (const auto linear = loop::split_linear(graph_.expressions, id, lane_symbol_)) {
-    const auto stride = graph_.expressions.as_constant(linear->stride);
-    if (!stride) return std::nullopt;
-    Value* span = b_.index(*stride * (int64_t{piece_.lanes} * piece_.copies - 1));
-    (*stride > 0 ? high : low) = span;
-  } else {
+  // The lane axis, and that of a tile, count on from their present values.
+  const auto add_counted = [&](SymbolId symbol, int64_t points) {
+    const auto linear = loop::split_linear(graph_.expressions, id, symbol);
+    const auto stride =
+        linear ? graph_.expressions.as_constant(linear->stride) : std::optional<int64_t>();
+    if (!stride) return false;
+    Value*& end = *stride > 0 ? high : low;
+    end = b_.add(end, b_.index(*stride * (points - 1)));
+    return true;
+  };
+  if (!add_counted(lane_symbol_, int64_t{piece_.lanes} * (piece_.is_tile ? 1 : piece_.copies)) ||
+      (piece_.is_tile && !add_counted(copy_symbol_, piece_.copies)))
     return std::nullopt;
-  }
   for (const loop::Sweep& sweep : flat_.nest.sweeps) {
     for (const loop::AxisId inner : sweep.axes) {
       if (!add_span(axis(inner).symbol, b_.sub(extent(inner), b_.index(1)))) return std::nullopt;
@@ -259,7 +277,7 @@ void NestEmitter::emit_tiles(Value* begin, Value* end) {
         piece_ = {plan_.lanes, plan_.lanes};
         piece_.is_tile = true;
         if (!is_whole) set_part(b_.sub(last, k), b_.sub(to, i));
-        emit_point();
+        emit_guarded_point();
       };
       b_.loop(b_.index(0), whole_lanes, plan_.lanes, [&](Value* k) { square(k, !is_part); });
       if (has_masks()) b_.loop(whole_lanes, last, plan_.lanes, [&](Value* k) { square(k, false); });

@@ -17,14 +17,14 @@ int64_t number_or(const std::vector<int64_t>& numbers, size_t index, int64_t fal
 struct ConvStrategy {
   StorageFormat format = StorageFormat::kNhwc;  // of x, the result and full epilogue operands
   BuildChain pack, unpack;
-  PackSpec packing;
+  loop::Packing packing;
   std::function<KernelId(Lowering&, const ConvSpec&)> kernel;
 };
 
 void set_packing(ConvStrategy& strategy, const ConvPacking& packing) {
   strategy.pack = [packing](Chain& chain) { packing.pack(chain); };
   strategy.unpack = [packing](Chain& chain) { packing.unpack(chain); };
-  strategy.packing = packing.spec();
+  strategy.packing = packing.loops();
 }
 
 ConvStrategy nhwc_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
@@ -43,7 +43,7 @@ ConvStrategy depthwise_strategy(const ConvSpec& spec, const DeviceProfile& profi
   ConvStrategy strategy;
   strategy.pack = [packing](Chain& chain) { packing.pack(chain); };
   strategy.unpack = [packing](Chain& chain) { packing.unpack(chain); };
-  strategy.packing = depthwise_weight_packing(spec, packing.nr);
+  strategy.packing = packing.loops();
   strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
     return lowering.kernel(DepthwiseSpec{conv}, generate_depthwise);
   };
@@ -61,10 +61,12 @@ ConvStrategy direct_strategy(const ConvSpec& spec, const DeviceProfile& profile)
   return strategy;
 }
 
-ConvStrategy choose_strategy(const ConvSpec& spec, const Contraction& contraction, const Value& x,
-                             const Lowering& lowering) {
+ConvStrategy choose_strategy(const ConvSpec& spec, const Contraction& contraction,
+                             Lowering& lowering) {
   const DeviceProfile& profile = lowering.profile();
+  if (contraction.has_prologue()) return nhwc_strategy(spec, profile);
   const StorageFormat nhwc = StorageFormat::kNhwc;
+  const Value& x = lowering.operand_value(contraction, *contraction.anchor->input(0));
   const StorageFormat x_format = lowering.is_there(x, nhwc) ? nhwc : format_of(x);
   switch (choose_conv_kind(spec, profile, {x_format, format_of(contraction.node->output())})) {
     case ConvKind::kDepthwise:
@@ -141,13 +143,18 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
   const Value& x_inside = *contraction.anchor->input(0);
   const Value& w_inside = *contraction.anchor->input(1);
   SLUICE_ASSIGN(ConvSpec spec, make_conv_spec(*contraction.anchor, x_inside, w_inside));
-  Value& x_outside = lowering.operand_value(contraction, x_inside);
-  const ConvStrategy strategy = choose_strategy(spec, contraction, x_outside, lowering);
-  const auto stored = [&](Value& value) { return lowering.stored(value, strategy.format, before); };
-  SLUICE_ASSIGN(Value * x, stored(x_outside));
+  const ConvStrategy strategy = choose_strategy(spec, contraction, lowering);
+  std::vector<Lowering::Operand> operands;
+  if (contraction.has_prologue()) {
+    SLUICE_ASSIGN(spec.prologue, lower_prologue(lowering, contraction, operands));
+  } else {
+    SLUICE_ASSIGN(Value * x, lowering.stored(lowering.operand_value(contraction, x_inside),
+                                             strategy.format, before));
+    operands.push_back({&x_inside, x});
+  }
   SLUICE_ASSIGN(Value * w, lowering.packed(lowering.operand_value(contraction, w_inside),
                                            strategy.pack, strategy.packing, before));
-  std::vector<Lowering::Operand> operands = {{&x_inside, x}, {&w_inside, w, strategy.unpack}};
+  operands.push_back({&w_inside, w, strategy.unpack});
   SLUICE_ASSIGN(const loop::LoweredEpilogue epilogue, lower_epilogue(contraction));
   SLUICE_TRY(add_conv_epilogue(lowering, contraction, epilogue, strategy.format, spec, operands));
   const KernelId kernel = strategy.kernel(lowering, spec);

@@ -4,11 +4,11 @@
 
 #include <functional>
 #include <map>
-#include <string>
 #include <vector>
 
 #include "common/base/result.h"
 #include "common/ir/module.h"
+#include "common/loop/packing.h"
 #include "common/pass/control_edges.h"
 #include "common/target/profile.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
@@ -48,7 +48,8 @@ class Lowering {
 
   // Returns the operand packed: a constant expression for a constant, otherwise the result of a
   // packing node before `before`.
-  Result<Value*> packed(Value& operand, const BuildChain& pack, const PackSpec& spec, Node* before);
+  Result<Value*> packed(Value& operand, const BuildChain& pack, const loop::Packing& loops,
+                        Node* before);
 
   // An operand of the kernel, with the value of the contraction's own graph that it stands for.
   struct Operand {
@@ -80,7 +81,7 @@ class Lowering {
   ControlEdges control_;
   std::map<std::pair<int32_t, StorageFormat>, Value*> copies_;  // by value id and format
   std::vector<Node*> trans_data_;
-  std::map<std::pair<int32_t, std::string>, Value*> packed_;  // by value id and text of the packing
+  std::map<std::pair<int32_t, loop::Packing>, Value*> packed_;  // by value id
 };
 
 Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction);  // MatMul and Gemm
@@ -88,6 +89,10 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction);
 Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction,
                              const QuantizedContraction& quantized);
 
+// Lowers the nodes that compute the first operand of a contraction (has_prologue); what they read
+// follows `operands`.
+Result<Prologue> lower_prologue(Lowering& lowering, const Contraction& contraction,
+                                std::vector<Lowering::Operand>& operands);
 // Returns the convolution that a node of such an op computes, without an epilogue.
 Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x, const Value& w);
 // Gives a convolution its epilogue, whose operands, stored in the format, follow `operands`.
