@@ -219,8 +219,8 @@ Result<StoredOperands> read_first(Lowering& lowering, const Contraction& contrac
     SLUICE_ASSIGN(prologue, lower_prologue(lowering, contraction, operands));
     stored.a = &inside;
   } else {
-    SLUICE_ASSIGN(Value * a, lowering.stored(lowering.operand_value(contraction, inside),
-                                             StorageFormat::kDense, contraction.node));
+    SLUICE_ASSIGN(Value * a, lowering.dense(lowering.operand_value(contraction, inside),
+                                            contraction.node));
     operands.push_back({&inside, a});
     stored.a = a;
   }
@@ -239,14 +239,14 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   SLUICE_ASSIGN(StoredOperands stored, read_first(lowering, contraction, operands, prologue));
   const bool packs = b->is_constant() && !contraction.transposes(1);
   if (!packs) {
-    SLUICE_ASSIGN(b, lowering.stored(*b, StorageFormat::kDense, before));
+    SLUICE_ASSIGN(b, lowering.dense(*b, before));
   }
   SLUICE_ASSIGN(const loop::LoweredEpilogue epilogue, lower_epilogue(contraction));
   stored.b = b;
   std::vector<Lowering::Operand> read;
   for (const loop::EpilogueRead& own : epilogue.reads) {
-    SLUICE_ASSIGN(Value * value, lowering.stored(lowering.operand_value(contraction, *own.value),
-                                                 StorageFormat::kDense, before));
+    SLUICE_ASSIGN(Value * value,
+                  lowering.dense(lowering.operand_value(contraction, *own.value), before));
     stored.epilogue.emplace_back(&own, value);
     read.push_back({own.value, value});
   }
@@ -271,7 +271,8 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   }
   operands.insert(operands.end(), read.begin(), read.end());
   const KernelId kernel = lowering.kernel(spec, generate_matmul);
-  return lowering.replace(contraction, std::move(operands), kernel, StorageFormat::kDense);
+  return lowering.replace(contraction, std::move(operands), kernel,
+                          dense_map(contraction.node->output().type().dims.size()));
 }
 
 }  // namespace sluice
