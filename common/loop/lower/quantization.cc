@@ -1,6 +1,4 @@
 // Conversions between real numbers and integers of 8 to 32 bits.
-#include <cmath>
-
 #include "common/loop/lower/families.h"
 #include "common/loop/lower/scalars.h"
 #include "common/ops/attributes.h"
@@ -35,35 +33,38 @@ bool is_short(DType dtype) { return dtype_bits(register_dtype(dtype)) <= 16; }
 
 // ---- QuantizeLinear
 
-// x / scale, in f32 whatever the dtypes are, rounded; NaN gives 0.
-Result<Id> rounded_ratio(Lowering& l, const Node& node, const Index& index) {
+// x / scale, in f32 whatever the dtypes are.
+Result<Id> ratio(Lowering& l, const Node& node, const Index& index) {
   SLUICE_ASSIGN(Id x, l.element(*node.input(0), index));
   SLUICE_ASSIGN(const Id scale, parameter(l, node, 1, index));
   if (dtype_bits(l.dtype_of(x)) == 64) x = l.cast(x, DType::kF64);
-  const Id ratio =
-      l.scalar(ScalarOp::kRound, div(l, l.cast(x, DType::kF32), l.cast(scale, DType::kF32)));
-  return select(l, l.scalar(ScalarOp::kEqual, ratio, ratio), ratio, l.real(DType::kF32, 0));
+  return div(l, l.cast(x, DType::kF32), l.cast(scale, DType::kF32));
 }
 
 Id clamp(Lowering& l, Id x, Id low, Id high) {
   return l.scalar(ScalarOp::kMin, l.scalar(ScalarOp::kMax, x, low), high);
 }
 
+// The same as saturated_steps, for integers of 32 bits, which f64 can hold.
+Id wide_steps(Lowering& l, Id steps, std::optional<Id> zero, DType to) {
+  Id y = l.scalar(ScalarOp::kRound, steps);
+  y = select(l, l.scalar(ScalarOp::kEqual, y, y), y, l.real(DType::kF32, 0));
+  y = l.cast(y, DType::kF64);
+  if (zero) y = add(l, y, l.cast(*zero, DType::kF64));
+  const double low = dtype_is_signed(to) ? -0x1p31 : 0;
+  y = clamp(l, y, l.real(DType::kF64, low), l.real(DType::kF64, low + 0x1p32 - 1));
+  return l.cast(l.cast(y, DType::kI64), to);
+}
+
 // Computes clamp(round(x / scale) + zero point).
 Result<Id> quantize(Lowering& l, const Node& node, size_t, const Index& index) {
   const DType to = node.output().type().dtype;
-  const DType wide = is_short(to) ? DType::kF32 : DType::kF64;
-  SLUICE_ASSIGN(Id y, rounded_ratio(l, node, index));
-  y = l.cast(y, wide);
+  SLUICE_ASSIGN(const Id steps, ratio(l, node, index));
+  std::optional<Id> zero;
   if (node.input(2) != nullptr) {
-    SLUICE_ASSIGN(const Id zero, parameter(l, node, 2, index));
-    y = add(l, y, l.cast(zero, wide));
+    SLUICE_ASSIGN(zero, parameter(l, node, 2, index));
   }
-  const int bits = dtype_bits(to);
-  const double low = dtype_is_signed(to) ? -std::ldexp(1.0, bits - 1) : 0;
-  const double high = std::ldexp(1.0, dtype_is_signed(to) ? bits - 1 : bits) - 1;
-  y = clamp(l, y, l.real(wide, low), l.real(wide, high));
-  return l.cast(l.cast(y, bits < 32 ? DType::kI32 : DType::kI64), to);
+  return is_short(to) ? saturated_steps(l, steps, zero, to) : wide_steps(l, steps, zero, to);
 }
 
 std::string quantize_reason(const Node& node) {

@@ -1,6 +1,8 @@
 // Reductions over axes, ArgMax, ArgMin:
 //
 //   for kept axes: for reduced axes: a = combine(a, term(x)); y = finish(a)
+#include "common/loop/lower/reduction.h"
+
 #include "common/loop/lower/families.h"
 #include "common/loop/lower/reasons.h"
 #include "common/loop/lower/row.h"
@@ -8,11 +10,6 @@
 #include "common/ops/attributes.h"
 
 namespace sluice::loop {
-namespace {
-
-using Id = InstructionId;
-
-// The axes that are reduced, where they are known.
 std::optional<std::vector<bool>> reduced_axes(const Node& node) {
   const size_t rank = node.input(0)->type().dims.size();
   if (node.op() == Op::kArgMax || node.op() == Op::kArgMin) {
@@ -28,6 +25,10 @@ std::optional<std::vector<bool>> reduced_axes(const Node& node) {
   for (const int64_t axis : *axes) reduced[Lowering::axis_of(axis, rank)] = true;
   return reduced;
 }
+
+namespace {
+
+using Id = InstructionId;
 
 struct Space {
   Row row;

@@ -57,6 +57,7 @@ class NestEmitter {
   void emit_unit(llvm::Value* unit, llvm::Value* chunk, llvm::Value* chunks);
   void emit_inner_axes(size_t axis, llvm::Value* begin, llvm::Value* end);
   void emit_lane_axis(llvm::Value* begin, llvm::Value* end, const std::function<void()>& point);
+  bool shares_by_lane() const;
   void emit_tiles(llvm::Value* begin, llvm::Value* end);
   void set_part(llvm::Value* rows, llvm::Value* columns);
   // Runs `body` for pieces that cover [begin, end) of an axis, with `carried` values through all.
@@ -82,7 +83,7 @@ class NestEmitter {
   IrValues emit_iteration(size_t sweep, const IrValues& carried);
 
   // ---- what the points of an axis share (nest_repeat.cc)
-  // Which instructions are emitted: those that do not depend on the repeat axis, or the others.
+  // Which instructions are emitted: those before the innermost loop, or those inside (inside_).
   enum class Part : uint8_t { kAll, kBefore, kInside };
   struct SharedLoad {                  // of one copy of a load
     llvm::Value* condition = nullptr;  // of its guards; null: there are none, or they differ
@@ -136,7 +137,11 @@ class NestEmitter {
   void emit_store(const loop::Store& store, ExpressionId offset, int copy);
   void store_elements(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset, int copy,
                       llvm::Value* value, llvm::Value* mask);
+  int stored_vector_bytes(size_t sweep, size_t number);
+  bool is_worth_aligning();
   bool store_past_caches(size_t sweep, size_t number);
+  llvm::Value* emit_until_aligned(llvm::Value* begin, llvm::Value* end,
+                                  const std::function<void()>& point);
   bool reads_buffer(loop::BufferId buffer) const;
   bool load_tile(loop::InstructionId id);
   llvm::Value* load_tile_row(const loop::Instruction& own, llvm::Value* first, llvm::Value* stride,
@@ -209,7 +214,8 @@ class NestEmitter {
   std::map<std::pair<loop::InstructionId, int>, SharedLoad> shared_;  // and by copy
   // By instruction: differs between lanes, tile copies, any of both, points of the repeat axis.
   std::vector<bool> by_lane_, by_tile_, by_square_, by_repeat_;
-  std::vector<IrValues> values_;              // by instruction: one, or one a copy
+  std::vector<bool> inside_;      // by instruction: depends on the axis of the innermost loop
+  std::vector<IrValues> values_;  // by instruction: one, or one a copy
   std::map<ExpressionId, int64_t> repeated_;  // looked up only
   std::vector<Carried> accumulators_;         // present, or final, values
 };

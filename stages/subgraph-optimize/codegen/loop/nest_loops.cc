@@ -2,6 +2,7 @@
 //
 //   for unit in the block's part of (block axes, chunks of the split axis):
 //     for rest axes:
+//       instructions that all lanes share
 //       for lane axis of the chunk, by copies * lanes:            (vector along an outer axis)
 //         sweeps: for inner axes: instructions; stores
 //
@@ -60,6 +61,7 @@ NestEmitter::NestEmitter(KernelBuilder& builder, loop::LoopGraph& graph, FlatNes
   }
   if (plan_.repeat_axis >= 0)
     by_repeat_ = differing_instructions(graph_, flat_, {axis(plan_.repeat_axis).symbol}, false);
+  inside_ = plan_.repeat_axis >= 0 ? by_repeat_ : by_lane_;
   values_.resize(flat_.nest.instructions.size());
   accumulators_.resize(flat_.nest.accumulators.size());
   choose_loops();
@@ -153,15 +155,40 @@ void NestEmitter::emit_inner_axes(size_t number, Value* begin, Value* end) {
     emit_lane_axis(begin, end, [&] { emit_guarded_point(); });
   } else {
     piece_ = {1, 1};
-    emit_point();
+    lane_symbol_ = copy_symbol_ = -1;
+    emit_guarded_point();
   }
 }
 
 void NestEmitter::emit_lane_axis(Value* begin, Value* end, const std::function<void()>& point) {
   lane_symbol_ = copy_symbol_ = axis(plan_.axis).symbol;
-  emit_pieces(lane_symbol_, begin, end, {}, [&](const IrValues&) {
-    point();
-    return IrValues{};
+  const auto pieces = [&] {
+    Value* from = emit_until_aligned(begin, end, point);
+    emit_pieces(lane_symbol_, from, end, {}, [&](const IrValues&) {
+      point();
+      return IrValues{};
+    });
+  };
+  if (plan_.repeat_axis >= 0 || !shares_by_lane()) return pieces();
+  const auto with_shared = [&] {  // without points nothing is computed, not even faults
+    piece_ = {1, 1};
+    part_ = Part::kBefore;
+    emit_instructions(0);
+    part_ = Part::kInside;
+    pieces();
+    part_ = Part::kAll;
+  };
+  b_.if_else(b_.ir().CreateICmpSLT(begin, end), with_shared, [] {});
+}
+
+// Whether the lanes of a point share work, which is done once before their loop.
+bool NestEmitter::shares_by_lane() const {
+  const std::vector<loop::Sweep>& sweeps = flat_.nest.sweeps;
+  if (sweeps.size() != 1 || !sweeps[0].axes.empty() || !flat_.nest.accumulators.empty())
+    return false;
+  return std::ranges::any_of(sweeps[0].instructions, [&](loop::InstructionId id) {
+    return !inside_[static_cast<size_t>(id)] &&
+           instruction(id).kind != loop::InstructionKind::kConstant;
   });
 }
 
@@ -247,7 +274,8 @@ std::optional<std::pair<Value*, Value*>> NestEmitter::extremes(ExpressionId id) 
     end = b_.add(end, b_.index(*stride * (points - 1)));
     return true;
   };
-  if (!add_counted(lane_symbol_, int64_t{piece_.lanes} * (piece_.is_tile ? 1 : piece_.copies)) ||
+  const int64_t lanes = int64_t{piece_.lanes} * (piece_.is_tile ? 1 : piece_.copies);
+  if ((lane_symbol_ >= 0 && !add_counted(lane_symbol_, lanes)) ||
       (piece_.is_tile && !add_counted(copy_symbol_, piece_.copies)))
     return std::nullopt;
   for (const loop::Sweep& sweep : flat_.nest.sweeps) {
