@@ -75,6 +75,16 @@ void expect_rewrite(PassFunction pass, const std::string& before, const std::str
   expect_same_results(original->root(), module->root());
 }
 
+void expect_decomposed(PassFunction pass, const std::string& before, Op gone) {
+  const std::string text = "sluice 1 typed\n" + before;
+  auto original = parse_module(text, "test"), module = parse_module(text, "test");
+  ASSERT_TRUE(module.ok() && original.ok()) << error_text(module.error());
+  const std::string after = rewritten(pass, *module);
+  for (const Node& node : module->root().nodes()) EXPECT_NE(node.op(), gone) << after;
+  ASSERT_FALSE(random_inputs(module->root()).empty());
+  expect_same_results(original->root(), module->root());
+}
+
 void expect_unchanged(PassFunction pass, const std::string& text) {
   auto module = parse_module("sluice 1 typed\n" + text, "test");
   ASSERT_TRUE(module.ok()) << error_text(module.error());

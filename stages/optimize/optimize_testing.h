@@ -7,6 +7,7 @@
 #include "common/base/options.h"
 #include "common/base/result.h"
 #include "common/ir/graph.h"
+#include "common/ir/op.h"
 
 namespace sluice {
 
@@ -17,6 +18,10 @@ using PassFunction = Result<bool> (*)(Graph& root, const Options& options);
 // of a fixed shape, both graphs are evaluated on random inputs and must agree: every output to 1e-5
 // of its largest element.
 void expect_rewrite(PassFunction pass, const std::string& before, const std::string& after);
+
+// The same without a text of the result, in which no node of `gone` may be left. Every input must
+// be f32 of a fixed shape.
+void expect_decomposed(PassFunction pass, const std::string& before, Op gone);
 
 // Expects that the pass leaves the graph as it is.
 void expect_unchanged(PassFunction pass, const std::string& text);

@@ -24,6 +24,17 @@ constexpr Pass kPasses[] = {
     {"fuse-quantized-contraction",
      "fuses convolutions and matrix products with the quantization around them",
      fuse_quantized_contraction, PassLevel::kO3},
+    // Must run before constants are folded, which evaluates what it writes about sizes, and before
+    // the passes for what it writes: chains of views, products, softmax.
+    {"decompose-attention", "makes matrix products and a softmax of attention", decompose_attention,
+     PassLevel::kO3},
+    {"decompose-flex-attention", "makes the same of attention with bodies for its scores",
+     decompose_flex_attention, PassLevel::kO3},
+    {"decompose-cross-entropy", "makes a log-softmax and a loss of what sums over both",
+     decompose_cross_entropy, PassLevel::kO3},
+    // The same, for padding and convolutions.
+    {"decompose-causal-convolution", "makes a convolution of one with a state",
+     decompose_causal_convolution, PassLevel::kO3},
     // Must run before the passes that need constants.
     {"fold-constants", "evaluates nodes over small constants", fold_constants, PassLevel::kO1},
     {"fold-reshape-chain", "collapses reshapes of reshapes", fold_reshape_chain, PassLevel::kO3},
@@ -58,6 +69,10 @@ constexpr Pass kPasses[] = {
     {"fuse-hard-swish", "makes one node of the decomposition of a hard swish", fuse_hard_swish,
      PassLevel::kO3},
     {"fuse-mish", "makes one node of the decomposition of a mish", fuse_mish, PassLevel::kO3},
+    // Must run before the fusion of epilogues, and after the passes that look for what stands
+    // around a convolution.
+    {"widen-convolution", "makes convolutions along one axis those of images", widen_convolution,
+     PassLevel::kO3},
     {"fuse-contraction-epilogue", "fuses convolutions and matrix products with what follows",
      fuse_contraction_epilogue, PassLevel::kO3},
     // Must run after the fusion of epilogues, which starts from plain contractions.

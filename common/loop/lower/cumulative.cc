@@ -1,7 +1,13 @@
 // CumSum and CumProd:
 //
 //   for other axes: for i along the axis: a = a + x[i], y[i] = a (exclusive: what a was before)
+//
+// An axis that is read is one of a few: each has loops, and those of the right one store.
+#include <utility>
+#include <vector>
+
 #include "common/loop/lower/families.h"
+#include "common/loop/lower/operands.h"
 #include "common/loop/lower/reasons.h"
 #include "common/ops/attributes.h"
 
@@ -10,11 +16,21 @@ namespace {
 
 using Id = InstructionId;
 
+// The guard of the loops along an axis: it is the one that is read. Negative ones count from the
+// end.
+Result<Guard> is_the_axis(Lowering& l, const Node& node, size_t axis, int64_t rank) {
+  SLUICE_ASSIGN(const Id given, integer_at(l, node, 1, 0));
+  const Id is_negative = l.scalar(ScalarOp::kLess, given, l.integer(DType::kI64, 0));
+  const Id from_end = l.scalar(ScalarOp::kAdd, given, l.integer(DType::kI64, rank));
+  const Id named = l.scalar(ScalarOp::kSelect, is_negative, from_end, given);
+  const Id own = l.integer(DType::kI64, static_cast<int64_t>(axis));
+  return Guard{l.as_index(l.scalar(ScalarOp::kSub, named, own), -rank, rank), l.number(1)};
+}
+
 template <ScalarOp op, int first>
-Result<void> cumulate(Lowering& l, const Node& node) {
+Result<void> cumulate_along(Lowering& l, const Node& node, size_t axis, bool is_known) {
   const Value& x = *node.input(0);
   Index extents = l.extents(x);
-  const size_t axis = Lowering::axis_of((*Lowering::integers(node, 1))[0], extents.size());
   const ExpressionId length = extents[axis];
   extents[axis] = l.number(1);
   Index index = l.begin_nest(extents);
@@ -28,12 +44,27 @@ Result<void> cumulate(Lowering& l, const Node& node) {
   const Id before = l.value_of(carry), next = l.scalar(op, before, element);
   l.end_carry(carry, next);
   const bool exclusive = node.get(attributes::CumSum::exclusive) != 0;
-  return l.give(node, 0, index, exclusive ? before : next);
+  std::vector<Guard> guards;
+  if (!is_known) {
+    SLUICE_ASSIGN(const Guard guard,
+                  is_the_axis(l, node, axis, static_cast<int64_t>(extents.size())));
+    guards.push_back(guard);
+  }
+  return l.give(node, 0, index, exclusive ? before : next, std::move(guards));
+}
+
+template <ScalarOp op, int first>
+Result<void> cumulate(Lowering& l, const Node& node) {
+  const size_t rank = node.input(0)->type().dims.size();
+  if (const auto axis = Lowering::integers(node, 1))
+    return cumulate_along<op, first>(l, node, Lowering::axis_of((*axis)[0], rank), true);
+  for (size_t axis = 0; axis < rank; ++axis)
+    SLUICE_TRY((cumulate_along<op, first>(l, node, axis, false)));
+  return {};
 }
 
 std::string cumulate_reason(const Node& node) {
-  const auto axis = Lowering::integers(node, 1);
-  if (!axis || axis->size() != 1) return "the axis is known only while running";
+  if (node.input(1)->type().element_count() != 1) return "the axis is not one element";
   return needs_numbers(node);
 }
 

@@ -22,5 +22,21 @@ TEST(CumulativeLoweringTest, Cumulative) {
   }
 }
 
+TEST(CumulativeLoweringTest, AlongALoadedAxis) {
+  for (const int64_t axis : {0, 1, 2, -1, -3}) {
+    LoweringCase test;
+    test.ulps = 16;
+    test.ranges = {{"x", {-2, 2}}};
+    test.values["a"] = integers({axis}, {});
+    expect_same({"%x: f32[N, M, 2], %a: i64[]", "", "%y = CumSum(%x, %a) {exclusive = 1}"}, {"f32"},
+                kTwoSizes, test);
+    expect_same({"%x: f32[3, 0, 2], %a: i64[]", "", "%y = CumProd(%x, %a)"}, {"f32"}, kTwoSizes,
+                test);
+    if (axis == 0)
+      expect_same({"%x: f64[N], %a: i64[]", "", "%y = CumSum(%x, %a) {reverse = 1}"}, {"f64"},
+                  kTwoSizes, test);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::loop

@@ -8,6 +8,10 @@
 namespace sluice {
 
 Result<bool> choose_formats(Graph& root, const Options& options);
+Result<bool> decompose_attention(Graph& root, const Options& options);
+Result<bool> decompose_causal_convolution(Graph& root, const Options& options);
+Result<bool> decompose_cross_entropy(Graph& root, const Options& options);
+Result<bool> decompose_flex_attention(Graph& root, const Options& options);
 Result<bool> defer_constants(Graph& root, const Options& options);
 Result<bool> eliminate_common_subexpressions(Graph& root, const Options& options);
 Result<bool> eliminate_dead_nodes(Graph& root, const Options& options);
@@ -18,5 +22,6 @@ Result<bool> fold_requantization(Graph& root, const Options& options);
 Result<bool> fold_reshape_chain(Graph& root, const Options& options);
 Result<bool> fold_transpose_chain(Graph& root, const Options& options);
 Result<bool> fold_transpose_into_weights(Graph& root, const Options& options);
+Result<bool> widen_convolution(Graph& root, const Options& options);
 
 }  // namespace sluice

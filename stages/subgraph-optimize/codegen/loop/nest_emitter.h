@@ -57,12 +57,15 @@ class NestEmitter {
   void emit_unit(llvm::Value* unit, llvm::Value* chunk, llvm::Value* chunks);
   void emit_inner_axes(size_t axis, llvm::Value* begin, llvm::Value* end);
   void emit_lane_axis(llvm::Value* begin, llvm::Value* end, const std::function<void()>& point);
+  bool is_cut_evenly() const;
   bool shares_by_lane() const;
   void emit_tiles(llvm::Value* begin, llvm::Value* end);
   void set_part(llvm::Value* rows, llvm::Value* columns);
   // Runs `body` for pieces that cover [begin, end) of an axis, with `carried` values through all.
+  // is_even: no piece is smaller than the others.
   IrValues emit_pieces(SymbolId symbol, llvm::Value* begin, llvm::Value* end, IrValues carried,
-                       const std::function<IrValues(const IrValues& carried)>& body);
+                       const std::function<IrValues(const IrValues& carried)>& body,
+                       bool is_even = false);
   void emit_guarded_point();
   // Guards that hold for the piece at hand.
   enum class IgnoredGuards : uint8_t { kNone, kUniform, kAll };

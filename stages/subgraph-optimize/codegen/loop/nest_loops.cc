@@ -164,10 +164,11 @@ void NestEmitter::emit_lane_axis(Value* begin, Value* end, const std::function<v
   lane_symbol_ = copy_symbol_ = axis(plan_.axis).symbol;
   const auto pieces = [&] {
     Value* from = emit_until_aligned(begin, end, point);
-    emit_pieces(lane_symbol_, from, end, {}, [&](const IrValues&) {
+    const auto piece = [&](const IrValues&) {
       point();
       return IrValues{};
-    });
+    };
+    emit_pieces(lane_symbol_, from, end, {}, piece, from == begin && is_cut_evenly());
   };
   if (plan_.repeat_axis >= 0 || !shares_by_lane()) return pieces();
   const auto with_shared = [&] {  // without points nothing is computed, not even faults
@@ -179,6 +180,12 @@ void NestEmitter::emit_lane_axis(Value* begin, Value* end, const std::function<v
     part_ = Part::kAll;
   };
   b_.if_else(b_.ir().CreateICmpSLT(begin, end), with_shared, [] {});
+}
+
+// Whether the lane axis, and each chunk of it, is a number of whole pieces.
+bool NestEmitter::is_cut_evenly() const {
+  const auto points = graph_.expressions.as_constant(axis(plan_.axis).extent);
+  return points && *points % (int64_t{plan_.lanes} * plan_.unroll) == 0;
 }
 
 // Whether the lanes of a point share work, which is done once before their loop.
@@ -341,7 +348,8 @@ void NestEmitter::set_part(Value* rows, Value* columns) {
 }
 
 IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrValues carried,
-                                  const std::function<IrValues(const IrValues&)>& body) {
+                                  const std::function<IrValues(const IrValues&)>& body,
+                                  bool is_even) {
   const auto run = [&](Value* from, Value* to, int64_t step, Piece piece, bool is_masked) {
     carried = b_.loop(from, to, step, carried, [&](Value* i, const IrValues& now) {
       index_.set_axis(symbol, i);
@@ -361,6 +369,7 @@ IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrV
     return carried;
   }
   begin = run(begin, whole(begin, at_once), at_once, {plan_.lanes, plan_.unroll}, false);
+  if (is_even) return carried;
   // A remainder of known length is one piece.
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(b_.sub(end, begin));
   if (has_masks() && known != nullptr) {
