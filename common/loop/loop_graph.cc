@@ -62,22 +62,6 @@ bool mentions(const ExpressionTable& table, ExpressionId id, SymbolId symbol) {
   return mentions(table, e.a, symbol) || mentions(table, e.b, symbol);
 }
 
-void substitute(ExpressionTable& table, Nest& nest, std::span<const ExpressionId> replacement) {
-  const auto replace = [&](ExpressionId& id) {
-    if (id >= 0) id = table.substitute(id, replacement);
-  };
-  const auto replace_all = [&](Access& access, std::vector<Guard>& guards) {
-    for (ExpressionId& id : access.index) replace(id);
-    for (Guard& guard : guards) replace(guard.value), replace(guard.limit);
-  };
-  for (Instruction& instruction : nest.instructions) {
-    replace(instruction.index);
-    replace_all(instruction.access, instruction.guards);
-  }
-  for (Sweep& sweep : nest.sweeps)
-    for (Store& store : sweep.stores) replace_all(store.access, store.guards);
-}
-
 std::optional<Linear> split_linear(ExpressionTable& table, ExpressionId id, SymbolId symbol) {
   if (!mentions(table, id, symbol)) return Linear{table.constant(0), id};
   const Expression e = table[id];

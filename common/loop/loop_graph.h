@@ -19,7 +19,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "common/base/dtype.h"
@@ -171,8 +170,6 @@ struct Linear {
 };
 std::optional<Linear> split_linear(ExpressionTable& table, ExpressionId id, SymbolId symbol);
 bool mentions(const ExpressionTable& table, ExpressionId id, SymbolId symbol);
-// Replaces symbols (by SymbolId; -1 keeps the symbol) in all indices and guards of a nest.
-void substitute(ExpressionTable& table, Nest& nest, std::span<const ExpressionId> replacement);
 
 // The dtype that instructions have for elements of a buffer's dtype: f32 for f16 and bf16.
 DType register_dtype(DType dtype);

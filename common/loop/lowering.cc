@@ -103,22 +103,12 @@ std::string element_unsupported_reason(const Node& node) {
              : fmt::format("{} has loops of its own", op_name(node.op()));
 }
 
-Lowering::Lowering(const Node& node) : node_(node), body_(body_of(node)) {
-  for (size_t i = 0; i < node.output_count(); ++i)
-    outputs_.push_back({&node.output(i), body_ == nullptr ? &node.output(i) : body_->outputs()[i]});
-}
+Lowering::Lowering(const Node& node) : node_(node), body_(body_of(node)) {}
 
 Result<LoweredNode> lower_node(const Node& node) {
   if (std::string reason = unsupported_reason(node); !reason.empty())
     return make_error(ErrorCode::kNotLowerable, "{}: {}", node.label(), reason);
   Lowering lowering(node);
-  SLUICE_TRY(lowering.run());
-  return LoweredNode{std::move(lowering.graph_), std::move(lowering.operands_)};
-}
-
-Result<LoweredNode> lower_value(const Node& fused, const Value& value) {
-  Lowering lowering(fused);
-  lowering.outputs_ = {{&value, &value}};
   SLUICE_TRY(lowering.run());
   return LoweredNode{std::move(lowering.graph_), std::move(lowering.operands_)};
 }
@@ -590,8 +580,8 @@ Result<void> Lowering::store_outputs(const Value& given, const Index& index,
   const Known before = known_;  // what is computed under guards is not known without them
   const size_t outer = guards_.size();
   guards_.insert(guards_.end(), guards.begin(), guards.end());
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    const Value& inside = *outputs_[i].inside;
+  for (size_t i = 0; i < node_.output_count(); ++i) {
+    const Value& inside = body_ == nullptr ? node_.output(i) : *body_->outputs()[i];
     if (!depends_on(inside, given)) continue;
     if (extents(inside) != extents(given)) {
       return make_error(ErrorCode::kNotLowerable,
@@ -610,8 +600,8 @@ Result<void> Lowering::store_outputs(const Value& given, const Index& index,
 
 bool Lowering::store_if_output(const Value& value, const Index& index, InstructionId id) {
   bool found = false;
-  for (size_t i = 0; body_ != nullptr && i < outputs_.size(); ++i) {
-    if (outputs_[i].inside != &value) continue;
+  for (size_t i = 0; body_ != nullptr && i < node_.output_count(); ++i) {
+    if (body_->outputs()[i] != &value) continue;
     is_stored_[i] = found = true;
     nest().sweeps.back().stores.push_back({{buffers_.at(&value), index}, id, {}});
   }
@@ -758,54 +748,38 @@ bool Lowering::follows(const Value& value, const Node& source) {
   return false;
 }
 
-// Whether an output is computed from a result of the node.
-bool Lowering::is_needed(const Node& inner) {
-  for (const Output& output : outputs_) {
-    for (size_t i = 0; i < inner.output_count(); ++i)
-      if (depends_on(*output.inside, inner.output(i))) return true;
-  }
-  return false;
-}
-
 // Returns the node that lays out the nests: the one that has no other rule; else the last one with
 // nests whose every element leads to one element of each output; null: each output element by
 // element.
-const Node* Lowering::find_nest_node() {
+const Node* Lowering::find_nest_node() const {
   if (body_ == nullptr) return find_lowering(node_.op())->nests != nullptr ? &node_ : nullptr;
   const Node* last = nullptr;
   for (const Node& inner : body_->nodes()) {
-    if (!is_needed(inner)) continue;
     const LoweringRow& row = *find_lowering(inner.op());
     if (row.element == nullptr) return &inner;
     const bool leads =
-        row.nests != nullptr && std::ranges::all_of(outputs_, [&](const Output& output) {
-          return follows(*output.inside, inner);
+        row.nests != nullptr && std::ranges::all_of(body_->outputs(), [&](const Value* output) {
+          return follows(*output, inner);
         });
     if (leads) last = &inner;
   }
   return last;
 }
 
-// Whether an input of the node is an operand: all are, but where a part of the body is lowered only
-// those that it reads.
-bool Lowering::is_operand(const Value& inside) {
-  return outputs_[0].outside != outputs_[0].inside || body_ == nullptr ||
-         depends_on(*outputs_[0].inside, inside);
-}
-
 Result<void> Lowering::run() {
-  for (const auto& [outside, inside] : outputs_) add_operand(*outside, *inside, true);
+  for (size_t i = 0; i < node_.output_count(); ++i)
+    add_operand(node_.output(i), body_ == nullptr ? node_.output(i) : *body_->outputs()[i], true);
   for (size_t i = 0; i < node_.input_count(); ++i) {
     const Value* outside = node_.input(i);
     if (outside == nullptr || outside->is_constant()) continue;
     const Value& inside = body_ == nullptr ? *outside : *body_->inputs()[i];
-    if (!buffers_.contains(&inside) && is_operand(inside)) add_operand(*outside, inside, false);
+    if (!buffers_.contains(&inside)) add_operand(*outside, inside, false);
   }
   for (size_t i = 0; body_ != nullptr && i < node_.input_count(); ++i) {
     if (node_.input(i) != nullptr && node_.input(i)->is_constant())
       constants_[body_->inputs()[i]] = node_.input(i);
   }
-  is_stored_.assign(outputs_.size(), false);
+  is_stored_.assign(node_.output_count(), false);
   name_sizes();
   for (size_t i = 0; i < operands_.size(); ++i) describe_buffer(*operands_[i], graph_.buffers[i]);
   if (const Node* own = find_nest_node()) {
@@ -821,12 +795,12 @@ Result<void> Lowering::lower_elements() {
   std::vector<bool>& done = is_stored_;
   for (size_t i = 0; i < done.size(); ++i) {
     if (done[i]) continue;
-    const Index extents = this->extents(*outputs_[i].inside);
+    const Index extents = this->extents(node_.output(i));
     const Index index = begin_nest(extents);
     for (size_t k = i; k < done.size(); ++k) {
-      const Value& inside = *outputs_[k].inside;
-      if (done[k] || this->extents(inside) != extents) continue;
+      if (done[k] || this->extents(node_.output(k)) != extents) continue;
       done[k] = true;
+      const Value& inside = body_ == nullptr ? node_.output(k) : *body_->outputs()[k];
       SLUICE_ASSIGN(const InstructionId id, element(inside, index));
       nest().sweeps.back().stores.push_back({{buffers_.at(&inside), index}, id, {}});
     }

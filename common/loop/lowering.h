@@ -65,9 +65,6 @@ struct LoweredNode {
 };
 // Storages of operands are those of the values (Value::storage).
 Result<LoweredNode> lower_node(const Node& node);
-// Lowers a value of the body of a Fused node, as if it were the node's result, with the nodes that
-// lead to it; the operands are the value and what they read.
-Result<LoweredNode> lower_value(const Node& fused, const Value& value);
 
 class Lowering {
  public:
@@ -173,7 +170,6 @@ class Lowering {
 
  private:
   friend Result<LoweredNode> lower_node(const Node& node);
-  friend Result<LoweredNode> lower_value(const Node& fused, const Value& value);
   friend Result<LoweredEpilogue> lower_epilogue(const Node& node, const EpilogueRules& rules);
   explicit Lowering(const Node& node);
   Result<void> run_epilogue(const EpilogueRules& rules);
@@ -205,17 +201,11 @@ class Lowering {
                              const std::vector<Guard>& guards);
   bool depends_on(const Value& value, const Value& source);
   static bool follows(const Value& value, const Node& source);
-  bool is_needed(const Node& inner);
-  bool is_operand(const Value& inside);
-  const Node* find_nest_node();
+  const Node* find_nest_node() const;
   SymbolId add_axis(ExpressionId extent);
 
   const Node& node_;
   const Graph* body_ = nullptr;  // of a Fused node
-  struct Output {
-    const Value *outside, *inside;  // the same but for a Fused node
-  };
-  std::vector<Output> outputs_;
   const EpilogueRules* epilogue_ = nullptr;
   LoopGraph graph_;
   std::vector<const Value*> operands_;

@@ -7,7 +7,6 @@
 #include "common/ir/limits.h"
 #include "common/ir/module.h"
 #include "common/loop/lowering.h"
-#include "common/loop/prologue.h"
 #include "common/ops/attributes.h"
 #include "common/ops/op_table.h"
 #include "common/ops/small_constant.h"
@@ -122,48 +121,6 @@ bool is_read_by_alone(const Value& value, const Node& reader) {
                                            [&](const Use& use) { return use.node == &reader; });
 }
 
-// Returns the value of the graph that a value of the anchor's own graph stands for.
-const Value& outside_of(const Value& value, const Node& fused) {
-  const std::vector<Value*>& inputs = value.graph().inputs();
-  if (&value.graph() == &fused.graph()) return value;
-  const auto found = std::ranges::find(inputs, &value);
-  return found == inputs.end() ? value : *fused.input(static_cast<size_t>(found - inputs.begin()));
-}
-
-bool contains(const std::vector<const Node*>& nodes, const Node* node) {
-  return std::ranges::find(nodes, node) != nodes.end();
-}
-
-// Appends all nodes that lead to a value.
-void collect_before(const Value& value, std::vector<const Node*>& nodes) {
-  const Node* node = value.producer();
-  if (node == nullptr || contains(nodes, node)) return;
-  nodes.push_back(node);
-  for (size_t i = 0; i < node->input_count(); ++i)
-    if (node->input(i) != nullptr) collect_before(*node->input(i), nodes);
-}
-
-bool is_read_by_prologue(const Value& value, const std::vector<const Node*>& nodes,
-                         const Node& anchor) {
-  return !value.is_output() && std::ranges::all_of(value.uses(), [&](const Use& use) {
-    return (use.node == &anchor && use.input == 0) || contains(nodes, use.node);
-  });
-}
-
-// Returns why the nodes before the anchor cannot be its prologue, or an empty text; appends them.
-std::string prologue_unsupported_reason(const Node& fused, const Node& anchor,
-                                        std::vector<const Node*>& nodes) {
-  const Value& operand = *anchor.input(0);
-  collect_before(operand, nodes);
-  const bool fits = std::ranges::all_of(nodes, [&](const Node* node) {
-    return is_prologue_op(*node) && is_read_by_prologue(node->output(), nodes, anchor);
-  });
-  if (!fits || !can_take_prologue(anchor, fused))
-    return "a Fused body that computes its anchor's operands";
-  const auto lowered = loop::lower_prologue(fused, operand, prologue_columns(anchor));
-  return lowered.ok() ? std::string() : lowered.error().message;
-}
-
 std::string fused_unsupported_reason(const Node& fused) {
   const Graph* body = fused.get(attributes::Fused::body);
   const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
@@ -172,42 +129,25 @@ std::string fused_unsupported_reason(const Node& fused) {
   if (body->outputs().size() != 1) return "a Fused body with several results";
   if (const DType dtype = body->outputs()[0]->type().dtype; dtype != DType::kF32)
     return fmt::format("a result of dtype {}", dtype_name(dtype));
-  std::vector<const Node*> before;
+  std::vector<const Node*> transposes;
   for (size_t i = 0; i < anchor->input_count(); ++i) {
     if (anchor->input(i) == nullptr || anchor->input(i)->producer() == nullptr) continue;
     const Node* transpose = find_operand_transpose(*anchor, i);
-    if (transpose == nullptr && i == 0) {
-      std::string reason = prologue_unsupported_reason(fused, *anchor, before);
-      if (!reason.empty()) return reason;
-      continue;
-    }
     if (transpose == nullptr || !is_read_by_alone(transpose->output(), *anchor))
       return "a Fused body that computes its anchor's operands";
     if (i == 1 && !takes_second_transposed(*anchor))
       return "a transposed operand with a dim too long to be packed";
-    before.push_back(transpose);
+    transposes.push_back(transpose);
   }
-  return epilogue_unsupported_reason(
-      *anchor, false, [&](const Node& node) { return &node == anchor || contains(before, &node); });
+  return epilogue_unsupported_reason(*anchor, false, [&](const Node& node) {
+    return &node == anchor ||
+           std::find(transposes.begin(), transposes.end(), &node) != transposes.end();
+  });
 }
 
 // Returns the reason found so far, else that of the node's sizes.
 std::string first_reason(std::string reason, const Node& node) {
   return reason.empty() ? size_unsupported_reason(node) : reason;
-}
-
-// Returns whether a convolution is one matrix product of the pixels of all images.
-bool is_product_of_pixels(const Node& conv) {
-  const auto are = [](const std::vector<int64_t>& numbers, int64_t number) {
-    return std::ranges::all_of(numbers, [&](int64_t own) { return own == number; });
-  };
-  const std::vector<Dim>& x = conv.input(0)->type().dims;
-  const std::vector<Dim>& y = conv.output().type().dims;
-  const std::vector<Dim>& weight = conv.input(1)->type().dims;
-  return x.size() == 4 && weight.size() == 4 && y.size() == 4 && weight[2] == Dim::fixed(1) &&
-         weight[3] == Dim::fixed(1) && are(conv.get(attributes::Strided::strides), 1) &&
-         are(conv.get(attributes::Strided::pads), 0) && conv.get(attributes::Conv::group) == 1 &&
-         x[0] == y[0] && x[2] == y[2] && x[3] == y[3];
 }
 
 bool is_convolution(const Node& anchor) {
@@ -252,47 +192,6 @@ const Node* find_anchor(const Graph& body) {
     anchor = &node;
   }
   return anchor;
-}
-
-bool is_prologue_op(const Node& node) {
-  const auto is_read = [&](const Value& value) {
-    const DType dtype = value.type().dtype;
-    const bool is_float = dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-    return (is_float || dtype == DType::kBool || node.op() == Op::kCast) &&
-           has_computed_size(value.type());
-  };
-  for (size_t i = 0; i < node.input_count(); ++i) {
-    const Value* input = node.input(i);
-    if (input != nullptr && !is_read(*input) && !is_small_scalar(*input)) return false;
-  }
-  const OpRow* row = find_op(node.op());
-  const bool has_place = node.op() == Op::kConcat || node.op() == Op::kBatchNormalization ||
-                         (row != nullptr && (row->flags & kElementwise) != 0);
-  return has_place && node.output_count() == 1 && loop::element_unsupported_reason(node).empty();
-}
-
-size_t prologue_columns(const Node& anchor) {
-  return anchor.op() == Op::kConv ? 1 : static_cast<size_t>(anchor.input(0)->type().rank()) - 1;
-}
-
-bool can_take_prologue(const Node& anchor, const Node& fused) {
-  // Fewer channels leave lanes idle, and a longer row not enough of the nearest caches. A larger
-  // matrix is read in parts, before each of which the rows are computed again.
-  constexpr int64_t kMinColumns = 16, kMaxColumns = 2048, kMinChannels = 8;
-  constexpr int64_t kMaxElements = int64_t{1} << 18;
-  const bool is_conv = anchor.op() == Op::kConv;
-  if (!is_conv && anchor.op() != Op::kMatMul && anchor.op() != Op::kGemm) return false;
-  if (!is_conv && (anchor.input(0)->type().rank() < 2 || anchor.input(1)->type().rank() != 2))
-    return false;
-  if (anchor.op() == Op::kGemm && anchor.get(attributes::Gemm::transA) != 0) return false;
-  if (is_conv && !is_product_of_pixels(anchor)) return false;
-  const Dim& columns = anchor.input(0)->type().dims[prologue_columns(anchor)];
-  const auto elements = anchor.input(1)->type().element_count();
-  if (!columns.is_fixed() || columns.value < kMinColumns || columns.value > kMaxColumns ||
-      !elements || *elements > kMaxElements)
-    return false;
-  return (!is_conv || anchor.output().type().dims[1].value >= kMinChannels) &&
-         outside_of(*anchor.input(1), fused).is_constant();
 }
 
 const Node* find_operand_transpose(const Node& anchor, size_t index) {

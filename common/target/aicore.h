@@ -1,5 +1,5 @@
 // The nodes that the aicore engine supports: contractions of f32, alone or as the anchor of a Fused
-// body whose other nodes can be its epilogue or its prologue, or transpose operands of a matrix
+// body whose other nodes can be its epilogue, or transpose operands of a matrix
 // product; and contractions over integers of 8 bits (quantized.h).
 #pragma once
 
@@ -50,16 +50,5 @@ bool is_epilogue_op(const Node& node);
 // body, or an empty text.
 std::string epilogue_unsupported_reason(const Node& anchor, bool is_quantized,
                                         const std::function<bool(const Node&)>& is_own);
-
-// Returns true when the kernel of a contraction can compute its first operand, tile by tile of its
-// rows, from what the nodes before it read: it is a product with a constant matrix, by which rows
-// are walked once or twice, so that computing them costs less than a pass over memory. fused: the
-// node that the anchor is in, or itself.
-bool can_take_prologue(const Node& anchor, const Node& fused);
-// Returns true when a node can be in a prologue: its result's elements are those of its operands at
-// the same place, or of one operand after the other (Concat).
-bool is_prologue_op(const Node& node);
-// Returns the axis of the first operand that the sums run along.
-size_t prologue_columns(const Node& anchor);
 
 }  // namespace sluice

@@ -46,7 +46,7 @@ const Value* outside_of(const Node& node, const Value* inside) {
 // The convolution that a node is or has as its anchor, with the value that it reads.
 struct ConvNode {
   const Node* anchor = nullptr;  // null: it is none
-  const Value* x = nullptr;      // null: a prologue computes it
+  const Value* x = nullptr;
 };
 
 ConvNode find_conv(const Node& node) {
@@ -60,12 +60,6 @@ ConvNode find_conv(const Node& node) {
   return {anchor, outside_of(node, anchor->input(0))};
 }
 
-// Returns whether an input can be what the prologue of a convolution reads for each of its pixels.
-bool is_image(const Value& input, const Node& conv) {
-  const std::vector<Dim>&from = input.type().dims, &x = conv.input(0)->type().dims;
-  return from.size() == 4 && from[0] == x[0] && from[2] == x[2] && from[3] == x[3];
-}
-
 FormatWishes contraction_wishes(const Node& node) {
   FormatWishes wishes = all(node, FormatWish::kDense);
   const ConvNode conv = find_conv(node);
@@ -75,7 +69,7 @@ FormatWishes contraction_wishes(const Node& node) {
   for (size_t i = 0; i < node.input_count(); ++i) {
     const Value* input = node.input(i);
     if (input == nullptr) continue;
-    if (input == conv.x || (conv.x == nullptr && is_image(*input, *conv.anchor))) {
+    if (input == conv.x) {
       wishes.inputs[i] = own;
     } else if (input->type().dims == node.output().type().dims) {
       wishes.inputs[i] = FormatWish::kSame;  // an operand of the epilogue

@@ -83,11 +83,6 @@ constexpr Pass kPasses[] = {
     // own.
     {"fuse-elementwise", "fuses groups of elementwise nodes with a reduction or normalisation",
      fuse_elementwise, PassLevel::kO3},
-    // Must run after the fusion of elementwise nodes: what computes an operand is then one node, or
-    // is a part of one that does more.
-    {"fuse-contraction-prologue",
-     "fuses matrix products with the elementwise nodes that compute an operand",
-     fuse_contraction_prologue, PassLevel::kO3},
     // Must run last: a Fused node is one kernel, which reads and writes formats as a whole.
     {"choose-formats", "stores values as convolutions want them, and copies at the borders",
      choose_formats, PassLevel::kO3},

@@ -113,15 +113,15 @@ class Planner {
     }
   }
 
-  // Returns whether input `index` of a Fused node is read only by elementwise nodes after the
-  // contraction of its body, each element where it is written.
+  // Returns whether input `index` of a Fused node is read only by elementwise nodes of its body,
+  // each element where it is written.
   static bool is_read_elementwise(const Node& node, size_t index) {
     const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
     const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
     if (anchor == nullptr || index >= body->inputs().size()) return false;
     const Value& inside = *body->inputs()[index];
     return std::all_of(inside.uses().begin(), inside.uses().end(), [&](const Use& use) {
-      return is_epilogue_op(*use.node) && anchor->is_before(*use.node);
+      return is_epilogue_op(*use.node) && use.node != anchor;
     });
   }
 

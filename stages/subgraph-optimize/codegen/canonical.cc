@@ -30,13 +30,11 @@ bool is_fixed(const MatMulSpec& s) {
   };
   return are_fixed({&s.m, &s.n, &s.k, &s.a_row_stride, &s.a_k_stride, &s.b_row_stride,
                     &s.b_column_stride, &s.c_row_stride}) &&
-         std::all_of(s.batch.begin(), s.batch.end(), is_fixed_axis) && is_fixed(s.prologue) &&
-         is_fixed(s.epilogue);
+         std::all_of(s.batch.begin(), s.batch.end(), is_fixed_axis) && is_fixed(s.epilogue);
 }
 
 bool is_fixed(const ConvSpec& s) {
-  return are_fixed({&s.n, &s.h, &s.w, &s.oh, &s.ow}) && is_fixed(s.prologue) &&
-         is_fixed(s.epilogue);
+  return are_fixed({&s.n, &s.h, &s.w, &s.oh, &s.ow}) && is_fixed(s.epilogue);
 }
 
 // A MatMul whose reduction is symbolic and whose B is not packed has a name of its own: an earlier
@@ -49,16 +47,15 @@ std::string canonical_text(const MatMulSpec& s) {
                                  list(s.b_row_stride, s.b_column_stride), list(s.c_row_stride));
   for (const BatchAxis& axis : s.batch)
     text += " batch " + list(axis.size, axis.a_stride, axis.b_stride, axis.c_stride);
-  return text + " " + canonical_text(s.epilogue) + canonical_text(s.prologue);
+  return text + " " + canonical_text(s.epilogue);
 }
 
 std::string canonical_text(const ConvSpec& s) {
-  return fmt::format("conv x {} y {} k {} stride {} dilation {} pad {} groups {} pixel {} {}{}",
+  return fmt::format("conv x {} y {} k {} stride {} dilation {} pad {} groups {} pixel {} {}",
                      list(s.n, s.h, s.w, s.ci), list(s.oh, s.ow, s.co), list(s.kh, s.kw),
                      list(s.stride_h, s.stride_w), list(s.dilation_h, s.dilation_w),
                      list(s.pad_top, s.pad_left), s.groups,
-                     list(s.x_pixel_stride, s.y_pixel_stride), canonical_text(s.epilogue),
-                     canonical_text(s.prologue));
+                     list(s.x_pixel_stride, s.y_pixel_stride), canonical_text(s.epilogue));
 }
 
 }  // namespace sluice

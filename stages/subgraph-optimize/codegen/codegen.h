@@ -23,7 +23,6 @@
 #include "common/target/profile.h"
 #include "stages/subgraph-optimize/codegen/epilogue.h"
 #include "stages/subgraph-optimize/codegen/extent.h"
-#include "stages/subgraph-optimize/codegen/prologue.h"
 
 namespace sluice {
 
@@ -49,9 +48,7 @@ struct BatchAxis {
 
 // C[batch, i, j] = epilogue(sum over k of A[batch, i, k] * B[batch, k, j]), i < m, j < n, k < k.
 //
-// Pointers: C, A or what its prologue reads, B, then the epilogue's operands. With a prologue B is
-// packed, the strides of A are those of the matrix that it makes, and all blocks that read a row of
-// A compute it.
+// Pointers: C, A, B, then the epilogue's operands.
 struct MatMulSpec {
   Extent m = 1, n = 1, k = 1;
   Extent a_row_stride = 0, a_k_stride = 1;
@@ -63,7 +60,6 @@ struct MatMulSpec {
   Extent b_row_stride = 0, b_column_stride = 1;
   Extent c_row_stride = 0;       // column stride is 1
   std::vector<BatchAxis> batch;  // at most 6
-  Prologue prologue;
   Epilogue epilogue;
 };
 
@@ -96,8 +92,7 @@ Result<GeneratedKernel> generate_matmul(const MatMulSpec& spec, const DeviceProf
 // Packed weights are [groups][ceil((co/groups) / nr)][kh * kw * (ci/groups)][nr] with nr =
 // choose_conv_plan(...).nr, reduction index (kh, kw, ci) with ci fastest, missing columns zero.
 //
-// Pointers: y, x or what its prologue reads, packed weights, then the epilogue's operands. With a
-// prologue the kernel is 1x1 over every pixel, of one group.
+// Pointers: y, x, packed weights, then the epilogue's operands.
 struct ConvSpec {
   Extent n = 1, h = 1, w = 1;
   int64_t ci = 1;
@@ -110,8 +105,7 @@ struct ConvSpec {
   int64_t groups = 1;
   int64_t x_pixel_stride = 0;  // 0: ci; rows and images follow each other without gaps
   int64_t y_pixel_stride = 0;  // 0: co
-  Prologue prologue;
-  Epilogue epilogue;  // its column is the output channel over all groups
+  Epilogue epilogue;           // its column is the output channel over all groups
 };
 
 // The plan depends on every number of the spec except the epilogue.

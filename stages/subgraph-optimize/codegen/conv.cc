@@ -7,7 +7,6 @@
 #include "stages/subgraph-optimize/codegen/conv_rows.h"
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
 #include "stages/subgraph-optimize/codegen/plan.h"
-#include "stages/subgraph-optimize/codegen/prologue_emitter.h"
 #include "stages/subgraph-optimize/codegen/symbolic_nest.h"
 
 namespace sluice {
@@ -33,10 +32,6 @@ Result<void> check(const ConvSpec& s) {
                       "conv with pixel strides {} and {} is too narrow for {} and {} channels",
                       s.x_pixel_stride, s.y_pixel_stride, s.ci, s.co);
   }
-  if (!s.prologue.is_empty() &&
-      (choose_conv_rows(s) != ConvRows::kDirect || s.groups != 1 || s.x_pixel_stride != 0))
-    return make_error(ErrorCode::kCodegen, "conv with a prologue, but more than 1x1");
-  SLUICE_TRY(check_prologue(s.prologue, s.ci));
   return check_epilogue(s.epilogue, 1);
 }
 
@@ -58,12 +53,10 @@ class ConvEmitter {
         b_(profile),
         strategy_(choose_conv_rows(spec)),
         y_stride_(spec.y_pixel_stride != 0 ? spec.y_pixel_stride : spec.co),
-        plan_(choose_conv_plan(spec, profile)),
-        prologue_(b_, spec.prologue, spec.ci, plan_.rows) {}
+        plan_(choose_conv_plan(spec, profile)) {}
 
   Result<GeneratedKernel> emit() {
-    const uint64_t scratch = s_.prologue.is_empty() ? conv_row_scratch(s_, strategy_, plan_.rows)
-                                                    : prologue_.scratch_bytes();
+    const uint64_t scratch = conv_row_scratch(s_, strategy_, plan_.rows);
     if (scratch > static_cast<uint64_t>(b_.profile().scratch_limit)) {
       return make_error(ErrorCode::kNotLowerable,
                         "conv with a {}x{} kernel needs {} bytes of scratch, the device has {}",
@@ -99,7 +92,7 @@ class ConvEmitter {
     };
     emit_nest(b_, nest);
     b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, !s_.prologue.is_empty()));
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
     kernel.blocks = plan_.blocks;
     return kernel;
   }
@@ -134,13 +127,11 @@ class ConvEmitter {
   }
 
   void begin(const std::string& entry) {
-    prologue_.emit_function();
     b_.begin_kernel(entry);
-    const int count = s_.prologue.pointers();
     y_ = b_.pointer_argument(0);
-    x_ = b_.pointer_arguments(1, static_cast<size_t>(count));
-    weights_ = b_.pointer_argument(1 + count);
-    operands_ = b_.pointer_arguments(2 + count, s_.epilogue.operands.size());
+    x_ = b_.pointer_argument(1);
+    weights_ = b_.pointer_argument(2);
+    operands_ = b_.pointer_arguments(3, s_.epilogue.operands.size());
   }
 
   llvm::Function* emit_tile_function(const TileShape& shape) {
@@ -155,13 +146,12 @@ class ConvEmitter {
   }
 
   void enter(Value* group) {
-    x_group_ = b_.at(x_[0], b_.mul(group, s_.ci / s_.groups));
+    x_group_ = b_.at(x_, b_.mul(group, s_.ci / s_.groups));
     weights_group_ = b_.at(weights_, b_.mul(group, plan_.panels * plan_.nr * reduction()));
     first_channel_ = b_.mul(group, s_.co / s_.groups);
   }
 
   Value* prepare_rows(Value* first, Value* rows) {
-    if (!s_.prologue.is_empty()) return prologue_.prepare(x_, first, rows);
     return emit_conv_rows(b_, s_, strategy_, x_group_, first, rows, plan_.rows);
   }
 
@@ -180,9 +170,7 @@ class ConvEmitter {
   ConvRows strategy_;
   int64_t y_stride_;
   ContractionPlan plan_;
-  PrologueEmitter prologue_;
-  IrValues x_;  // or what its prologue reads
-  Value *y_ = nullptr, *weights_ = nullptr;
+  Value *x_ = nullptr, *y_ = nullptr, *weights_ = nullptr;
   Value *x_group_ = nullptr, *weights_group_ = nullptr, *first_channel_ = nullptr;
   IrValues operands_;
 };

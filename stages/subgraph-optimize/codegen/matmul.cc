@@ -8,7 +8,6 @@
 #include "stages/subgraph-optimize/codegen/contraction_nest.h"
 #include "stages/subgraph-optimize/codegen/object_emitter.h"
 #include "stages/subgraph-optimize/codegen/pack_emitter.h"
-#include "stages/subgraph-optimize/codegen/prologue_emitter.h"
 #include "stages/subgraph-optimize/codegen/symbolic_nest.h"
 
 namespace sluice {
@@ -29,11 +28,6 @@ Result<void> check(const MatMulSpec& spec) {
       return make_error(ErrorCode::kCodegen, "matmul has a batch axis of size {}",
                         canonical_text(axis.size));
   }
-  if (!spec.prologue.is_empty() && (!spec.b_packed || !spec.a_k_stride.is_fixed_at(1) ||
-                                    !spec.a_row_stride.is_fixed_at(spec.k.factor)))
-    return make_error(ErrorCode::kCodegen,
-                      "matmul with a prologue, but without a dense A and a packed B");
-  SLUICE_TRY(check_prologue(spec.prologue, spec.k.factor));
   return check_epilogue(spec.epilogue, spec.batch.size());
 }
 
@@ -56,8 +50,7 @@ class MatMulEmitter {
       : spec_(spec),
         b_(profile),
         is_symbolic_(!is_fixed(spec)),
-        plan_(choose_matmul_plan(spec, profile)),
-        prologue_(b_, spec.prologue, spec.k.factor, plan_.rows) {
+        plan_(choose_matmul_plan(spec, profile)) {
     for (const BatchAxis& axis : spec.batch) batch_ *= axis.size;
     choose_b();
   }
@@ -77,12 +70,11 @@ class MatMulEmitter {
     nest.plan = plan_;
     const TileFunctions tiles = emit_tile_functions(
         nest, [&](const TileShape& shape) { return emit_tile_function(shape); });
-    prologue_.emit_function();
     begin(entry);
     nest.enter = [&](Value* batch) { enter(batch); };
     if (packs_b_) nest.prepare_panels = [&](Value* panel, Value*) { pack_panel(panel); };
-    nest.prepare_rows = [&](Value* tile, int rows) {
-      return prepare_rows(b_.mul(tile, plan_.rows), b_.index(rows));
+    nest.prepare_rows = [&](Value* tile, int) {
+      return b_.at(a_entry_, b_.mul(tile, plan_.rows * spec_.a_row_stride.factor));
     };
     nest.call = [&](Value* a, Value* tile, Value* panel, bool row_remainder,
                     bool column_remainder) {
@@ -91,10 +83,9 @@ class MatMulEmitter {
     };
     emit_nest(b_, nest);
     b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, !spec_.prologue.is_empty()));
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
     kernel.blocks = plan_.blocks;
-    kernel.scratch_bytes =
-        packs_b_ ? static_cast<uint64_t>(spec_.k.factor * plan_.nr * 4) : prologue_.scratch_bytes();
+    kernel.scratch_bytes = packs_b_ ? static_cast<uint64_t>(spec_.k.factor * plan_.nr * 4) : 0;
     kernel.multiply_adds = batch_ * spec_.m * spec_.n * spec_.k;
     return kernel;
   }
@@ -106,7 +97,6 @@ class MatMulEmitter {
     const SymbolicNest in_place = make_nest_in_place();
     SymbolicTiles tiles_in_place;
     if (may_be_long) reading_in_place([&] { tiles_in_place = emit_symbolic_tiles(in_place); });
-    prologue_.emit_function();
     begin(entry);
     if (may_be_long) {
       Value* fits = b_.ir().CreateICmpSLE(b_.value(spec_.k), b_.index(longest_panel()));
@@ -119,7 +109,6 @@ class MatMulEmitter {
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, true));
     set_launch(nest, kernel);
-    kernel.scratch_bytes = prologue_.scratch_bytes();
     if (packs_b_)
       kernel.scratch_bytes =
           static_cast<uint64_t>((may_be_long ? longest_panel() : spec_.k.factor) * plan_.nr * 4);
@@ -169,7 +158,9 @@ class MatMulEmitter {
   void emit_symbolic_nest(SymbolicNest nest, const SymbolicTiles& tiles) {
     nest.enter = [&](Value* batch) { enter(batch); };
     if (packs_b_) nest.prepare_panel = [&](Value* panel) { pack_panel(panel); };
-    nest.prepare_rows = [&](Value* row, Value* rows) { return prepare_rows(row, rows); };
+    nest.prepare_rows = [&](Value* row, Value*) {
+      return b_.at(a_entry_, b_.mul(row, spec_.a_row_stride));
+    };
     nest.call = [&](const TileShape& shape, Value* a, const SymbolicNest::Place& place) {
       IrValues values = arguments(a, place.row, place.panel, place.column);
       values.insert(values.end(), {b_.symbols(), place.active});
@@ -184,10 +175,9 @@ class MatMulEmitter {
     b_.begin_kernel(entry);
     if (is_symbolic_) b_.set_symbols(b_.symbols_argument());
     c_ = b_.pointer_argument(0);
-    const int count = spec_.prologue.pointers();
-    a_ = b_.pointer_arguments(1, static_cast<size_t>(count));
-    bp_ = b_.pointer_argument(1 + count);
-    operands_ = b_.pointer_arguments(2 + count, spec_.epilogue.operands.size());
+    a_ = b_.pointer_argument(1);
+    bp_ = b_.pointer_argument(2);
+    operands_ = b_.pointer_arguments(3, spec_.epilogue.operands.size());
     if (packs_b_) panel_buffer_ = b_.scratch();
   }
 
@@ -252,8 +242,9 @@ class MatMulEmitter {
 
   void enter(Value* entry) {
     const auto& batch = spec_.batch;
-    a_offset_ =
-        batch_offset(entry, [&](size_t axis) -> const Extent& { return batch[axis].a_stride; });
+    a_entry_ = b_.at(a_, batch_offset(entry, [&](size_t axis) -> const Extent& {
+                       return batch[axis].a_stride;
+                     }));
     b_entry_ = b_.at(bp_, batch_offset(entry, [&](size_t axis) -> const Extent& {
                        return batch[axis].b_stride;
                      }));
@@ -269,13 +260,6 @@ class MatMulEmitter {
               : batch_offset(entry, [&](size_t axis) -> const Extent& { return strides[axis]; });
       operand_entries_.push_back(b_.at(operands_[n], offset));
     }
-  }
-
-  // Returns the address of so many rows of A of the entry, after they were computed if need be.
-  Value* prepare_rows(Value* first, Value* rows) {
-    if (spec_.prologue.is_empty())
-      return b_.at(b_.at(a_[0], a_offset_), b_.mul(first, spec_.a_row_stride));
-    return prologue_.prepare(a_, b_.add(b_.div(a_offset_, spec_.k.factor), first), rows);
   }
 
   void pack_panel(Value* panel) {
@@ -316,12 +300,10 @@ class MatMulEmitter {
   KernelBuilder b_;
   bool is_symbolic_;
   ContractionPlan plan_;
-  PrologueEmitter prologue_;
   Extent batch_ = 1;
   bool packs_b_ = false;
-  IrValues a_;  // or what its prologue reads
-  Value *bp_ = nullptr, *c_ = nullptr, *panel_buffer_ = nullptr;
-  Value *a_offset_ = nullptr, *b_entry_ = nullptr, *c_entry_ = nullptr;
+  Value *a_ = nullptr, *bp_ = nullptr, *c_ = nullptr, *panel_buffer_ = nullptr;
+  Value *a_entry_ = nullptr, *b_entry_ = nullptr, *c_entry_ = nullptr;
   IrValues operands_, operand_entries_;
 };
 

@@ -10,7 +10,6 @@ Value* IndexEmitter::symbol_number(SymbolId symbol) {
   const loop::LoopSymbol& own = graph_.symbols[static_cast<size_t>(symbol)];
   switch (own.role) {
     case loop::SymbolRole::kSize:
-      if (const auto found = numbers_.find(symbol); found != numbers_.end()) return found->second;
       return b_.value(Extent::of_symbol(static_cast<uint16_t>(own.index), own.nominal));
     case loop::SymbolRole::kAxis:
       return axes_.at(symbol);

@@ -21,8 +21,6 @@ class IndexEmitter {
 
   // The present value of an axis, i64.
   void set_axis(SymbolId symbol, llvm::Value* value) { axes_[symbol] = value; }
-  // The value of a size that is not among the kernel's symbols, i64.
-  void set_number(SymbolId size, llvm::Value* value) { numbers_[size] = value; }
   llvm::Value* axis(SymbolId symbol) const { return axes_.at(symbol); }
 
   llvm::Value* number(ExpressionId id);  // i64; every value that it mentions is one number
@@ -40,7 +38,7 @@ class IndexEmitter {
   KernelBuilder& b_;
   const loop::LoopGraph& graph_;
   ValueOf value_of_;
-  std::unordered_map<SymbolId, llvm::Value*> axes_, numbers_;
+  std::unordered_map<SymbolId, llvm::Value*> axes_;
 };
 
 }  // namespace sluice

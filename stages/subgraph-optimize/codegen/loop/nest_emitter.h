@@ -25,11 +25,8 @@ class NestEmitter {
   NestEmitter(KernelBuilder& builder, loop::LoopGraph& graph, FlatNest nest, const NestPlan& plan,
               const BufferAddresses& buffers, MathPrecision precision);
 
-  // Says what a size is that is no dim of an operand.
-  void set_number(SymbolId size, llvm::Value* value) { index_.set_number(size, value); }
   // Emits part `block` of `blocks` of the nest.
   void emit(llvm::Value* block, llvm::Value* blocks);
-  void emit_all();
 
  private:
   // The points that are computed at once: `copies` vectors of `lanes`; of the last copy the lanes
@@ -52,7 +49,6 @@ class NestEmitter {
 
   // ---- loops (nest_loops.cc)
   void choose_loops();
-  llvm::Value* block_points();
   llvm::Value* emit_units(llvm::Value*& chunk, llvm::Value*& chunks);
   void emit_unit(llvm::Value* unit, llvm::Value* chunk, llvm::Value* chunks);
   void emit_inner_axes(size_t axis, llvm::Value* begin, llvm::Value* end);

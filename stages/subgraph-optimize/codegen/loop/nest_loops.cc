@@ -90,21 +90,11 @@ void NestEmitter::emit(Value* block, Value* blocks) {
   b_.loop(range.first, range.second, 1, [&](Value* unit) { emit_unit(unit, chunk, chunks); });
 }
 
-void NestEmitter::emit_all() {
-  b_.loop(b_.index(0), block_points(), 1,
-          [&](Value* unit) { emit_unit(unit, nullptr, b_.index(1)); });
-}
-
-Value* NestEmitter::block_points() {
-  Value* points = b_.index(1);
-  for (const loop::AxisId id : block_axes_) points = b_.mul(points, extent(id));
-  return points;
-}
-
 // Returns the number of units; chunks of the split axis have `chunk` points, a multiple of what is
 // computed at once.
 Value* NestEmitter::emit_units(Value*& chunk, Value*& chunks) {
-  Value* points = block_points();
+  Value* points = b_.index(1);
+  for (const loop::AxisId id : block_axes_) points = b_.mul(points, extent(id));
   if (split_axis_ < 0) return points;
   const int64_t grain = split_axis_ == plan_.repeat_axis ? 1
                         : split_axis_ == plan_.tile_axis ? plan_.lanes

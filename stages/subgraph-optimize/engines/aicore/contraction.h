@@ -1,5 +1,5 @@
 // One contraction of a subgraph while it is lowered to a kernel: the anchor, and the other nodes of
-// its Fused body as a prologue and an epilogue.
+// its Fused body as an epilogue.
 #pragma once
 
 #include <optional>
@@ -25,10 +25,6 @@ struct Contraction {
   // body has before it, otherwise that operand itself.
   const Value& source(size_t index) const;
   bool transposes(size_t index) const { return find_operand_transpose(*anchor, index) != nullptr; }
-  // Returns whether nodes of the body compute the first operand.
-  bool has_prologue() const {
-    return body != nullptr && anchor->input(0)->producer() != nullptr && !transposes(0);
-  }
   const Type& result() const { return anchor->output().type(); }
 };
 

@@ -61,12 +61,10 @@ ConvStrategy direct_strategy(const ConvSpec& spec, const DeviceProfile& profile)
   return strategy;
 }
 
-ConvStrategy choose_strategy(const ConvSpec& spec, const Contraction& contraction,
-                             Lowering& lowering) {
+ConvStrategy choose_strategy(const ConvSpec& spec, const Contraction& contraction, const Value& x,
+                             const Lowering& lowering) {
   const DeviceProfile& profile = lowering.profile();
-  if (contraction.has_prologue()) return nhwc_strategy(spec, profile);
   const StorageMap nhwc = nhwc_map(4);
-  const Value& x = lowering.operand_value(contraction, *contraction.anchor->input(0));
   const StorageMap x_map = lowering.is_there(x, nhwc) ? nhwc : storage_map_of(x);
   switch (choose_conv_kind(spec, profile, {x_map, storage_map_of(contraction.node->output())})) {
     case ConvKind::kDepthwise:
@@ -143,18 +141,13 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
   const Value& x_inside = *contraction.anchor->input(0);
   const Value& w_inside = *contraction.anchor->input(1);
   SLUICE_ASSIGN(ConvSpec spec, make_conv_spec(*contraction.anchor, x_inside, w_inside));
-  const ConvStrategy strategy = choose_strategy(spec, contraction, lowering);
-  std::vector<Lowering::Operand> operands;
-  if (contraction.has_prologue()) {
-    SLUICE_ASSIGN(spec.prologue, lower_prologue(lowering, contraction, operands));
-  } else {
-    Value& x_outside = lowering.operand_value(contraction, x_inside);
-    SLUICE_ASSIGN(Value * x, lowering.stored(x_outside, strategy.map, before));
-    operands.push_back({&x_inside, x});
-  }
+  Value& x_outside = lowering.operand_value(contraction, x_inside);
+  const ConvStrategy strategy = choose_strategy(spec, contraction, x_outside, lowering);
+  const auto stored = [&](Value& value) { return lowering.stored(value, strategy.map, before); };
+  SLUICE_ASSIGN(Value * x, stored(x_outside));
   SLUICE_ASSIGN(Value * w, lowering.packed(lowering.operand_value(contraction, w_inside),
                                            strategy.pack, strategy.packing, before));
-  operands.push_back({&w_inside, w, strategy.unpack});
+  std::vector<Lowering::Operand> operands = {{&x_inside, x}, {&w_inside, w, strategy.unpack}};
   SLUICE_ASSIGN(const loop::LoweredEpilogue epilogue, lower_epilogue(contraction));
   SLUICE_TRY(add_conv_epilogue(lowering, contraction, epilogue, strategy.map, spec, operands));
   const KernelId kernel = strategy.kernel(lowering, spec);

@@ -52,11 +52,9 @@ struct Matrices {
   }
 };
 
-// The values that a kernel reads. With a prologue a is the value of the body that it makes, a dense
-// matrix, and `first` are what it reads.
+// The values that a kernel reads.
 struct StoredOperands {
   const Value *a, *b;
-  std::vector<const Value*> first;
   std::vector<std::pair<const loop::EpilogueRead*, const Value*>> epilogue;
 };
 
@@ -81,10 +79,8 @@ Result<MatrixOperand> read_operand(const Contraction& contraction, size_t index,
 // Reads the matrices as the kernel finds them in memory.
 Result<Matrices> read_matrices(const Contraction& contraction, const StoredOperands& stored) {
   const Value& result = contraction.node->output();
-  std::vector<const Type*> types = {&result.type()};
-  for (const Value* value : stored.first) types.push_back(&value->type());
-  types.push_back(&stored.b->type());
-  const OperandSizes sizes(result.graph().module(), types);
+  const OperandSizes sizes(result.graph().module(),
+                           {&result.type(), &stored.a->type(), &stored.b->type()});
   Matrices matrices;
   SLUICE_ASSIGN(matrices.a, read_operand(contraction, 0, *stored.a, sizes));
   SLUICE_ASSIGN(matrices.b, read_operand(contraction, 1, *stored.b, sizes));
@@ -210,39 +206,20 @@ Extent packed_stride(const Extent& stride, const MatMulSpec& spec, const Contrac
   return stride.factor / matrix * (plan.panels * spec.k.factor * plan.nr);
 }
 
-// Appends the first operand of a product, or what its prologue reads, to `operands`.
-Result<StoredOperands> read_first(Lowering& lowering, const Contraction& contraction,
-                                  std::vector<Lowering::Operand>& operands, Prologue& prologue) {
-  StoredOperands stored{};
-  const Value& inside = contraction.source(0);
-  if (contraction.has_prologue()) {
-    SLUICE_ASSIGN(prologue, lower_prologue(lowering, contraction, operands));
-    stored.a = &inside;
-  } else {
-    SLUICE_ASSIGN(Value * a, lowering.dense(lowering.operand_value(contraction, inside),
-                                            contraction.node));
-    operands.push_back({&inside, a});
-    stored.a = a;
-  }
-  for (const Lowering::Operand& operand : operands) stored.first.push_back(operand.value);
-  return stored;
-}
-
 // Packs a B that is known at compile time by a constant expression; a B known only at run time is
 // read in place, whatever its strides.
 Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   Node* before = contraction.node;
+  const Value& a_inside = contraction.source(0);
   const Value& b_inside = contraction.source(1);
   Value* b = &lowering.operand_value(contraction, b_inside);
-  std::vector<Lowering::Operand> operands;
-  Prologue prologue;
-  SLUICE_ASSIGN(StoredOperands stored, read_first(lowering, contraction, operands, prologue));
+  SLUICE_ASSIGN(Value * a, lowering.dense(lowering.operand_value(contraction, a_inside), before));
   const bool packs = b->is_constant() && !contraction.transposes(1);
   if (!packs) {
     SLUICE_ASSIGN(b, lowering.dense(*b, before));
   }
   SLUICE_ASSIGN(const loop::LoweredEpilogue epilogue, lower_epilogue(contraction));
-  stored.b = b;
+  StoredOperands stored{a, b, {}};
   std::vector<Lowering::Operand> read;
   for (const loop::EpilogueRead& own : epilogue.reads) {
     SLUICE_ASSIGN(Value * value,
@@ -253,7 +230,7 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   SLUICE_ASSIGN(MatMulSpec spec, make_spec(contraction, stored));
   spec.epilogue.loops = epilogue.loops;
   spec.epilogue.math = lowering.math();
-  spec.prologue = std::move(prologue);
+  std::vector<Lowering::Operand> operands = {{&a_inside, a}};
   if (packs) {
     const ContractionPlan plan = choose_matmul_plan(spec, lowering.profile());
     const MatrixPacking packing = make_packing(contraction, spec, plan.nr);

@@ -92,10 +92,6 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction);
 Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction,
                              const QuantizedContraction& quantized);
 
-// Lowers the nodes that compute the first operand of a contraction (has_prologue); what they read
-// follows `operands`.
-Result<Prologue> lower_prologue(Lowering& lowering, const Contraction& contraction,
-                                std::vector<Lowering::Operand>& operands);
 // Returns the convolution that a node of such an op computes, without an epilogue.
 Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x, const Value& w);
 // Gives a convolution its epilogue, whose operands, stored by the map, follow `operands`.
