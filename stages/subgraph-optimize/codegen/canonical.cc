@@ -22,11 +22,6 @@ bool are_fixed(std::initializer_list<const Extent*> extents) {
                      [](const Extent* extent) { return extent->is_fixed(); });
 }
 
-bool are_fixed(const std::vector<PackAxis>& axes) {
-  return std::all_of(axes.begin(), axes.end(),
-                     [](const PackAxis& axis) { return are_fixed({&axis.size, &axis.stride}); });
-}
-
 }  // namespace
 
 bool is_fixed(const MatMulSpec& s) {
@@ -40,10 +35,6 @@ bool is_fixed(const MatMulSpec& s) {
 
 bool is_fixed(const ConvSpec& s) {
   return are_fixed({&s.n, &s.h, &s.w, &s.oh, &s.ow}) && is_fixed(s.epilogue);
-}
-
-bool is_fixed(const PackSpec& s) {
-  return are_fixed(s.batch) && are_fixed(s.reduction) && are_fixed({s.columns});
 }
 
 // A MatMul whose reduction is symbolic and whose B is not packed has a name of its own: an earlier
@@ -65,13 +56,6 @@ std::string canonical_text(const ConvSpec& s) {
                      list(s.stride_h, s.stride_w), list(s.dilation_h, s.dilation_w),
                      list(s.pad_top, s.pad_left), s.groups,
                      list(s.x_pixel_stride, s.y_pixel_stride), canonical_text(s.epilogue));
-}
-
-std::string canonical_text(const PackSpec& s) {
-  std::string text = fmt::format("pack {} {}", s.nr, list(s.columns.size, s.columns.stride));
-  for (const PackAxis& axis : s.batch) text += " batch " + list(axis.size, axis.stride);
-  for (const PackAxis& axis : s.reduction) text += " reduction " + list(axis.size, axis.stride);
-  return text;
 }
 
 }  // namespace sluice

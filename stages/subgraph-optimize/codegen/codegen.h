@@ -112,34 +112,12 @@ struct ConvSpec {
 ContractionPlan choose_conv_plan(const ConvSpec& spec, const DeviceProfile& profile);
 Result<GeneratedKernel> generate_conv(const ConvSpec& spec, const DeviceProfile& profile);
 
-// One axis of a strided copy.
-struct PackAxis {
-  Extent size = 1;
-  Extent stride = 0;  // of the source
-};
-
-// A copy: packed[batch...][ceil(columns.size / nr)][reduction...][nr] = source at batch, reduction
-// and column strides; columns past the end are zero. It serves operands known only at run time. A
-// conv's weight [co][ci/g][kh][kw] is batch {g}, reduction {kh, kw, ci}, columns {co/g}.
-//
-// Pointers: packed, source.
-struct PackSpec {
-  std::vector<PackAxis> batch;      // outermost first; may be empty
-  std::vector<PackAxis> reduction;  // outermost first; may be empty (size 1)
-  PackAxis columns;
-  int64_t nr = 1;
-};
-
-Result<GeneratedKernel> generate_pack(const PackSpec& spec, const DeviceProfile& profile);
-
 // Returns whether no size or stride has symbols.
 bool is_fixed(const MatMulSpec& spec);
 bool is_fixed(const ConvSpec& spec);
-bool is_fixed(const PackSpec& spec);
 
 // Returns the text whose digest names the kernel (with profile and generator version).
 std::string canonical_text(const MatMulSpec& spec);
 std::string canonical_text(const ConvSpec& spec);
-std::string canonical_text(const PackSpec& spec);
 
 }  // namespace sluice

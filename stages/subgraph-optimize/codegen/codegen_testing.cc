@@ -104,13 +104,6 @@ ConvSpec fixed_at(ConvSpec s, const std::vector<int64_t>& symbols) {
   return s;
 }
 
-PackSpec fixed_at(PackSpec s, const std::vector<int64_t>& symbols) {
-  for (PackAxis& axis : s.batch) fix({&axis.size, &axis.stride}, symbols);
-  for (PackAxis& axis : s.reduction) fix({&axis.size, &axis.stride}, symbols);
-  fix({&s.columns.size, &s.columns.stride}, symbols);
-  return s;
-}
-
 std::vector<float> random_floats(size_t count, std::mt19937& random) {
   std::uniform_real_distribution<float> distribution(-1, 1);
   std::vector<float> values(count);
@@ -267,34 +260,35 @@ std::vector<double> reference_conv(const ConvSpec& s, const float* x, const floa
 
 namespace {
 
-void pack_rows(const PackSpec& spec, size_t axis, const float* from, int64_t columns, float*& to) {
-  if (axis == spec.reduction.size()) {
-    for (int64_t j = 0; j < spec.nr; ++j)
-      *to++ = j < columns ? from[j * spec.columns.stride.nominal] : 0.0f;
+void pack_rows(const StridedPacking& packing, size_t axis, const float* from, int64_t columns,
+               float*& to) {
+  if (axis == packing.reduction.size()) {
+    for (int64_t j = 0; j < packing.nr; ++j)
+      *to++ = j < columns ? from[j * packing.columns.stride] : 0.0f;
     return;
   }
-  for (int64_t i = 0; i < spec.reduction[axis].size.nominal; ++i)
-    pack_rows(spec, axis + 1, from + i * spec.reduction[axis].stride.nominal, columns, to);
+  for (int64_t i = 0; i < packing.reduction[axis].size; ++i)
+    pack_rows(packing, axis + 1, from + i * packing.reduction[axis].stride, columns, to);
 }
 
-void pack_batch(const PackSpec& spec, size_t axis, const float* from, float*& to) {
-  if (axis == spec.batch.size()) {
-    for (int64_t j = 0; j < spec.columns.size.nominal; j += spec.nr) {
-      pack_rows(spec, 0, from + j * spec.columns.stride.nominal,
-                std::min(spec.nr, spec.columns.size.nominal - j), to);
+void pack_batch(const StridedPacking& packing, size_t axis, const float* from, float*& to) {
+  if (axis == packing.batch.size()) {
+    for (int64_t j = 0; j < packing.columns.size; j += packing.nr) {
+      pack_rows(packing, 0, from + j * packing.columns.stride,
+                std::min(packing.nr, packing.columns.size - j), to);
     }
     return;
   }
-  for (int64_t i = 0; i < spec.batch[axis].size.nominal; ++i)
-    pack_batch(spec, axis + 1, from + i * spec.batch[axis].stride.nominal, to);
+  for (int64_t i = 0; i < packing.batch[axis].size; ++i)
+    pack_batch(packing, axis + 1, from + i * packing.batch[axis].stride, to);
 }
 
 }  // namespace
 
-std::vector<float> reference_pack(const PackSpec& spec, const float* source) {
-  std::vector<float> packed(static_cast<size_t>(packed_elements(spec)));
+std::vector<float> reference_pack(const StridedPacking& packing, const float* source) {
+  std::vector<float> packed(static_cast<size_t>(packed_elements(packing)));
   float* to = packed.data();
-  pack_batch(spec, 0, source, to);
+  pack_batch(packing, 0, source, to);
   return packed;
 }
 
@@ -304,34 +298,38 @@ int64_t value_of(const Extent& extent, const std::vector<int64_t>& symbols) {
   return result;
 }
 
-int64_t packed_elements(const PackSpec& spec) {
-  const auto count = [](const std::vector<PackAxis>& axes) {
+int64_t packed_elements(const StridedPacking& packing) {
+  const auto count = [](const std::vector<StridedPacking::Axis>& axes) {
     int64_t product = 1;
-    for (const PackAxis& axis : axes) product *= axis.size.nominal;
+    for (const StridedPacking::Axis& axis : axes) product *= axis.size;
     return product;
   };
-  return count(spec.batch) * ceil_div(spec.columns.size.nominal, spec.nr) * count(spec.reduction) *
-         spec.nr;
+  return count(packing.batch) * ceil_div(packing.columns.size, packing.nr) *
+         count(packing.reduction) * packing.nr;
 }
 
-PackSpec conv_weight_packing(const ConvSpec& s, int64_t nr) {
+StridedPacking conv_weight_packing(const ConvSpec& s, int64_t nr) {
   const int64_t group_in = s.ci / s.groups, group_out = s.co / s.groups, kernel = s.kh * s.kw;
-  PackSpec spec;
-  spec.batch = {{s.groups, group_out * group_in * kernel}};
-  spec.reduction = {{s.kh, s.kw}, {s.kw, 1}, {group_in, kernel}};
-  spec.columns = {group_out, group_in * kernel};
-  spec.nr = nr;
-  return spec;
+  StridedPacking packing;
+  packing.batch = {{s.groups, group_out * group_in * kernel}};
+  packing.reduction = {{s.kh, s.kw}, {s.kw, 1}, {group_in, kernel}};
+  packing.columns = {group_out, group_in * kernel};
+  packing.nr = nr;
+  return packing;
 }
 
-PackSpec direct_weight_packing(const ConvSpec& s, int64_t nr) {
+StridedPacking direct_weight_packing(const ConvSpec& s, int64_t nr) {
   const int64_t taps = s.kh * s.kw, channels = s.ci / s.groups;
-  PackSpec spec;
-  spec.batch = {{s.groups, s.co / s.groups * channels * taps}};
-  spec.reduction = {{channels, taps}, {s.kw, 1}, {s.kh, s.kw}};
-  spec.columns = {s.co / s.groups, channels * taps};
-  spec.nr = nr;
-  return spec;
+  StridedPacking packing;
+  packing.batch = {{s.groups, s.co / s.groups * channels * taps}};
+  packing.reduction = {{channels, taps}, {s.kw, 1}, {s.kh, s.kw}};
+  packing.columns = {s.co / s.groups, channels * taps};
+  packing.nr = nr;
+  return packing;
+}
+
+StridedPacking depthwise_weight_packing(const ConvSpec& s, int64_t nr) {
+  return {{}, {{s.kh * s.kw, 1}}, {s.co, s.kh * s.kw}, nr};
 }
 
 }  // namespace sluice

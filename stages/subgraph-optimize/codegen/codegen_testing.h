@@ -48,7 +48,6 @@ std::vector<float> transposed(const std::vector<float>& from, int64_t n, int64_t
 // Returns the specification with values for its symbols: a fixed one, whose sizes may be 0.
 MatMulSpec fixed_at(MatMulSpec spec, const std::vector<int64_t>& symbols);
 ConvSpec fixed_at(ConvSpec spec, const std::vector<int64_t>& symbols);
-PackSpec fixed_at(PackSpec spec, const std::vector<int64_t>& symbols);
 
 // Returns the epilogue's result for one sum of f32, in f64; operand(i) returns the element of
 // operand i.
@@ -72,12 +71,23 @@ Result<GeneratedKernel> generate_copy(DType dtype, const std::vector<int64_t>& d
                                       const StorageMap& from, const StorageMap& to,
                                       const DeviceProfile& profile);
 
-// Packs on the host, by the definition in codegen.h.
-std::vector<float> reference_pack(const PackSpec& spec, const float* source);
-int64_t packed_elements(const PackSpec& spec);  // floats of the result, at the nominal sizes
-// Returns the PackSpec that a conv's [co][ci / groups][kh][kw] weights need; the second is for a
-// direct convolution.
-PackSpec conv_weight_packing(const ConvSpec& spec, int64_t nr);
-PackSpec direct_weight_packing(const ConvSpec& spec, int64_t nr);
+// A copy: packed[batch...][ceil(columns.size / nr)][reduction...][nr] = source at batch, reduction
+// and column strides; columns past the end are zero.
+struct StridedPacking {
+  struct Axis {
+    int64_t size = 1, stride = 0;
+  };
+  std::vector<Axis> batch;      // outermost first; may be empty
+  std::vector<Axis> reduction;  // outermost first; may be empty (size 1)
+  Axis columns;
+  int64_t nr = 1;
+};
+std::vector<float> reference_pack(const StridedPacking& packing, const float* source);
+int64_t packed_elements(const StridedPacking& packing);  // floats of the result
+// Returns the packing of a conv's [co][ci / groups][kh][kw] weights; the others are for direct and
+// depthwise convolutions.
+StridedPacking conv_weight_packing(const ConvSpec& spec, int64_t nr);
+StridedPacking direct_weight_packing(const ConvSpec& spec, int64_t nr);
+StridedPacking depthwise_weight_packing(const ConvSpec& spec, int64_t nr);
 
 }  // namespace sluice

@@ -216,14 +216,6 @@ DepthwisePlan choose_depthwise_plan(const ConvSpec& spec, const DeviceProfile& p
   return plan;
 }
 
-PackSpec depthwise_weight_packing(const ConvSpec& s, int64_t nr) {
-  PackSpec spec;
-  spec.reduction = {{s.kh * s.kw, 1}};
-  spec.columns = {s.co, s.kh * s.kw};
-  spec.nr = nr;
-  return spec;
-}
-
 ConvKind choose_conv_kind(const ConvSpec& spec, const DeviceProfile& profile,
                           const ConvStorage& stored) {
   const ConvSpec s = at_nominal(spec);

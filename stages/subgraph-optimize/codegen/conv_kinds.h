@@ -27,7 +27,6 @@ struct DepthwisePlan {
 DepthwisePlan choose_depthwise_plan(const ConvSpec& conv, const DeviceProfile& profile);
 Result<GeneratedKernel> generate_depthwise(const DepthwiseSpec& spec, const DeviceProfile& profile);
 std::string canonical_text(const DepthwiseSpec& spec);
-PackSpec depthwise_weight_packing(const ConvSpec& conv, int64_t nr);
 
 // A convolution of dense x[n][ci][h][w] to dense y[n][co][oh][ow]: vectors run along the output
 // pixels. In the epilogue a row is an output channel and a column an output pixel: a bias is

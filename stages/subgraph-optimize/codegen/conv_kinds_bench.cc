@@ -182,7 +182,7 @@ using GenerateConv = std::function<Result<GeneratedKernel>(const ConvSpec&)>;
 // Runs a kernel of symbolic image sizes at several sizes, in turns with kernels made for each.
 void race(const std::string& name, const ConvSpec& symbolic,
           const std::vector<std::vector<int64_t>>& runs, const GenerateConv& generate,
-          const PackSpec& packing) {
+          const StridedPacking& packing) {
   const auto start = std::chrono::steady_clock::now();
   const auto kernel = generate(symbolic);
   const double compiled =

@@ -263,11 +263,12 @@ class MatMulEmitter {
   }
 
   void pack_panel(Value* panel) {
-    const TileSource source{b_.at(b_entry_, b_.mul(panel, spec_.b_column_stride * plan_.nr)),
-                            {{spec_.k, spec_.b_row_stride}},
-                            {spec_.n, spec_.b_column_stride},
-                            plan_.nr,
-                            false};
+    const PanelSource source{b_.at(b_entry_, b_.mul(panel, spec_.b_column_stride * plan_.nr)),
+                             spec_.k,
+                             spec_.b_row_stride,
+                             spec_.n,
+                             spec_.b_column_stride,
+                             plan_.nr};
     emit_pack_panel(b_, source, panel, panel_buffer_);
   }
 

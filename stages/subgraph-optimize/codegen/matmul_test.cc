@@ -45,7 +45,7 @@ class MatMulKernel : public KernelTest {
     const auto expected = reference_matmul(s, a.data(), b.data(), operand_pointers, c_elements);
     run(s, a, b, operand_pointers, expected);
 
-    PackSpec pack;
+    StridedPacking pack;
     for (BatchAxis& axis : s.batch) {
       if (axis.b_stride.nominal != 0)
         pack.batch.push_back({axis.size.nominal, axis.b_stride.nominal});
@@ -54,7 +54,7 @@ class MatMulKernel : public KernelTest {
     pack.columns = {s.n.nominal, s.b_column_stride.nominal};
     pack.nr = choose_matmul_plan(s, profile_).nr;
     int64_t packed_stride = packed_elements(pack);
-    for (const PackAxis& axis : pack.batch) packed_stride /= axis.size.nominal;
+    for (const StridedPacking::Axis& axis : pack.batch) packed_stride /= axis.size;
     for (size_t i = s.batch.size(); i-- > 0;) {
       if (s.batch[i].b_stride.nominal == 0) continue;
       s.batch[i].b_stride = packed_stride;
@@ -223,22 +223,6 @@ TEST_P(MatMulKernel, SameSpecSameBytes) {
   auto other = generate_matmul(dense(20, 30, 41), profile_);
   ASSERT_TRUE(other.ok());
   EXPECT_NE(one->entry, other->entry);
-}
-
-TEST_P(MatMulKernel, PackKernelAgreesWithItsDefinition) {
-  PackSpec conv{{{2, 7 * 5 * 6}}, {{3, 2}, {2, 1}, {5, 6}}, {7, 30}, 4};
-  PackSpec transposed{{}, {{33, 1}}, {50, 33}, 16};
-  PackSpec direct{{{3, 400}}, {{20, 20}}, {20, 1}, 8};
-  for (const PackSpec& s : {conv, transposed, direct}) {
-    const auto source = random_floats(4000, random_);
-    auto kernel = generate_pack(s, profile_);
-    ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
-    auto runnable = RunnableKernel::load(*kernel);
-    ASSERT_TRUE(runnable.ok());
-    std::vector<float> packed(static_cast<size_t>(packed_elements(s)), 777.0f);
-    runnable->run({packed.data(), const_cast<float*>(source.data())});
-    EXPECT_EQ(packed, reference_pack(s, source.data()));
-  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, MatMulKernel, testing::ValuesIn(profile_names()),

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 
 #include "common/base/files.h"
+#include "common/loop/packing.h"
+#include "common/target/kernel_specification.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
 #include "stages/subgraph-optimize/codegen/epilogue_builder.h"
+#include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
 
 namespace sluice {
 namespace {
@@ -47,7 +50,9 @@ TEST(ObjectEmitter, KernelsOfEveryProfileAreClosed) {
       auto kernel = generate_conv(s, *profile);
       EXPECT_TRUE(kernel.ok()) << error_text(kernel.error());
     }
-    auto pack = generate_pack({{}, {{500, 1}}, {3, 500}, 64}, *profile);
+    const loop::LoopGraph packing = loop::packing_loops({1, 500, {3}, {0}, false, 64});
+    auto pack =
+        generate_loops(specification_text(packing, *profile, MathPrecision::kDefault), "pack");
     EXPECT_TRUE(pack.ok()) << error_text(pack.error());
   }
 }

@@ -83,7 +83,7 @@ class SymbolicConv : public KernelTest {
   struct Kernel {
     ConvKind kind;
     RunnableKernel kernel;
-    PackSpec packing;
+    StridedPacking packing;
   };
 
   // Returns a kernel of every kind that the spec allows.
@@ -91,7 +91,7 @@ class SymbolicConv : public KernelTest {
     std::vector<Kernel> result;
     ConvSpec s = c.spec;
     const auto add = [&](ConvKind kind, const Result<GeneratedKernel>& made,
-                         const PackSpec& packing) {
+                         const StridedPacking& packing) {
       ASSERT_TRUE(made.ok()) << error_text(made.error());
       EXPECT_GT(made->multiply_adds_per_block, 0);
       EXPECT_LE(made->scratch_bytes, static_cast<uint64_t>(profile_.scratch_limit));

@@ -305,37 +305,6 @@ TEST_P(SymbolicMatMul, SymbolsAndNominalValuesNameTheKernel) {
   EXPECT_NE(canonical_text(one), canonical_text(dense(48, 8, 8)));
 }
 
-TEST_P(SymbolicMatMul, Packs) {
-  // [batch, n, k] read as columns of k, and dense.
-  const PackSpec transposed{{{kBatch, kN * kK}}, {{kK, 1}}, {kN, kK}, 16},
-      direct{{}, {{kK, kN}}, {kN, 1}, 8};
-  for (const PackSpec& spec : {transposed, direct}) {
-    SCOPED_TRACE(canonical_text(spec));
-    auto kernel = generate_pack(spec, profile_);
-    ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
-    auto runnable = RunnableKernel::load(*kernel);
-    ASSERT_TRUE(runnable.ok());
-    for (const Symbols& symbols : {Symbols{0, 0, 1, 5},
-                                   {0, 5, 0, 5},
-                                   {0, 5, 2, 0},
-                                   {0, 1, 1, 1},
-                                   {0, 33, 3, 20},
-                                   {0, 48, 2, 48},
-                                   {0, 150, 1, 200}}) {
-      const PackSpec s = fixed_at(spec, symbols);
-      const auto source = random_floats(100000, random_);
-      const std::vector<float> expected = reference_pack(s, source.data());
-      for (const uint32_t blocks : {1u, 5u, 32u, 0u}) {
-        std::vector<float> packed(expected.size() + kGuard, kUntouched);
-        runnable->run({packed.data(), const_cast<float*>(source.data())}, symbols, blocks);
-        for (size_t i = expected.size(); i < packed.size(); ++i) ASSERT_EQ(packed[i], kUntouched);
-        packed.resize(expected.size());
-        ASSERT_EQ(packed, expected);
-      }
-    }
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Profiles, SymbolicMatMul, testing::ValuesIn(profile_names()),
                          [](const auto& info) {
                            return info.param.substr(info.param.find('-') + 1);

@@ -144,6 +144,8 @@ class NestEmitter {
                                   const std::function<void()>& point);
   bool reads_buffer(loop::BufferId buffer) const;
   bool load_tile(loop::InstructionId id);
+  llvm::Value* load_tile_row(const loop::Instruction& own, llvm::Value* first, llvm::Value* stride,
+                             int lane);
   llvm::Value* load_guarded(loop::InstructionId id, int copy);
   llvm::Value* load_pattern(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                             int copy, llvm::Value* mask);
@@ -210,8 +212,8 @@ class NestEmitter {
   Part part_ = Part::kAll;
   bool uses_windows_ = false;
   std::map<std::pair<loop::InstructionId, int>, SharedLoad> shared_;  // and by copy
-  // By instruction: differs between lanes, tile copies, points of the repeat axis.
-  std::vector<bool> by_lane_, by_tile_, by_repeat_;
+  // By instruction: differs between lanes, tile copies, any of both, points of the repeat axis.
+  std::vector<bool> by_lane_, by_tile_, by_square_, by_repeat_;
   std::vector<bool> inside_;      // by instruction: depends on the axis of the innermost loop
   std::vector<IrValues> values_;  // by instruction: one, or one a copy
   std::map<ExpressionId, int64_t> repeated_;  // looked up only

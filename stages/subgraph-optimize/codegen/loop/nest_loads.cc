@@ -210,40 +210,54 @@ int64_t NestEmitter::times_repeated(ExpressionId offset) {
 // A square of elements that are neighbours along the tile axis: one vector for each lane's row,
 // transposed in registers.
 bool NestEmitter::load_tile(InstructionId id) {
+  if (!is_tile_load(graph_, flat_, id, lane_symbol_, copy_symbol_, by_square_)) return false;
   const loop::Instruction& own = instruction(id);
-  if (own.kind != InstructionKind::kLoad || !own.guards.empty()) return false;
-  const ExpressionId offset = flat_.load_offsets[static_cast<size_t>(id)];
-  const auto along = loop::split_linear(graph_.expressions, offset, copy_symbol_);
-  const auto across = loop::split_linear(graph_.expressions, offset, lane_symbol_);
-  if (!along || !across || graph_.expressions.as_constant(along->stride) != 1 ||
-      graph_.expressions.as_constant(across->stride) == 0 ||
-      loop::mentions(graph_.expressions, across->stride, copy_symbol_) ||
-      expression_differs(graph_, offset, {}, by_lane_))
-    return false;
   const loop::Buffer& buffer = graph_.buffers[static_cast<size_t>(own.access.buffer)];
-  llvm::Type* type = memory_type(buffer.dtype);
-  auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(piece_.lanes));
-  Value* first = b_.ir().CreateGEP(type, buffers_[static_cast<size_t>(own.access.buffer)],
-                                   index_.number(offset));
-  Value* stride = index_.number(across->stride);
+  const ExpressionId offset = flat_.load_offsets[static_cast<size_t>(id)];
+  Value* first = address(buffer, own.access.buffer, offset, 0);
+  Value* stride =
+      index_.number(loop::split_linear(graph_.expressions, offset, lane_symbol_)->stride);
   IrValues rows;
-  for (int lane = 0; lane < piece_.lanes; ++lane) {
-    if (piece_.rows == nullptr) {
-      rows.push_back(b_.ir().CreateAlignedLoad(vector,
-                                               b_.ir().CreateGEP(type, first, b_.mul(stride, lane)),
-                                               alignment_of(buffer.dtype)));
-      continue;
-    }
-    // Lanes that are not there read the last one's row.
-    Value* there = b_.min(b_.index(lane), b_.sub(piece_.rows, b_.index(1)));
-    rows.push_back(b_.ir().CreateMaskedLoad(
-        vector, b_.ir().CreateGEP(type, first, b_.mul(stride, there)), alignment_of(buffer.dtype),
-        piece_.columns, llvm::Constant::getNullValue(vector)));
-  }
+  for (int lane = 0; lane < piece_.lanes; ++lane)
+    rows.push_back(load_tile_row(own, first, stride, lane));
   transpose_in_registers(b_, rows);
-  for (Value*& row : rows) row = from_memory(buffer.dtype, row);
+  const bool is_guarded =
+      std::ranges::any_of(own.guards, [&](const loop::Guard& g) { return !is_ignored(g); });
+  Value* condition = is_guarded ? widened(guard_condition(own.guards, 0)) : nullptr;
+  for (Value*& row : rows) {
+    row = from_memory(buffer.dtype, row);
+    if (is_guarded) row = b_.ir().CreateSelect(condition, row, widened(value(own.operands[0], 0)));
+  }
   values_[static_cast<size_t>(id)] = std::move(rows);
   return true;
+}
+
+// The elements of a lane along the tile axis, at `stride` from those of the lane before; zeros
+// where the guards do not hold.
+Value* NestEmitter::load_tile_row(const loop::Instruction& own, Value* first, Value* stride,
+                                  int lane) {
+  const DType dtype = graph_.buffers[static_cast<size_t>(own.access.buffer)].dtype;
+  llvm::Type* type = memory_type(dtype);
+  auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(piece_.lanes));
+  Value* zeros = llvm::Constant::getNullValue(vector);
+  // Lanes that are not there read the last one's row.
+  Value* there = b_.index(lane);
+  if (piece_.rows != nullptr) there = b_.min(there, b_.sub(piece_.rows, b_.index(1)));
+  const auto load = [&]() -> Value* {
+    Value* from = b_.ir().CreateGEP(type, first, b_.mul(stride, there));
+    if (piece_.rows == nullptr) return b_.ir().CreateAlignedLoad(vector, from, alignment_of(dtype));
+    return b_.ir().CreateMaskedLoad(vector, from, alignment_of(dtype), piece_.columns, zeros);
+  };
+  Value* begin = index_.axis(lane_symbol_);
+  index_.set_axis(lane_symbol_, b_.add(begin, there));
+  Value* holds = b_.ir().getInt1(true);
+  for (const loop::Guard& guard : own.guards) {
+    if (is_ignored(guard)) continue;
+    holds = b_.ir().CreateAnd(
+        holds, b_.ir().CreateICmpULT(index_.number(guard.value), index_.number(guard.limit)));
+  }
+  index_.set_axis(lane_symbol_, begin);
+  return llvm::isa<llvm::ConstantInt>(holds) ? load() : under(holds, load, zeros);
 }
 
 }  // namespace sluice

@@ -57,6 +57,10 @@ NestEmitter::NestEmitter(KernelBuilder& builder, loop::LoopGraph& graph, FlatNes
   by_tile_ = plan_.tile_axis < 0
                  ? by_lane_
                  : differing_instructions(graph_, flat_, {axis(plan_.tile_axis).symbol}, false);
+  if (plan_.tile_axis >= 0) {
+    lanes.push_back(axis(plan_.tile_axis).symbol);
+    by_square_ = differing_instructions(graph_, flat_, lanes, false);
+  }
   if (plan_.repeat_axis >= 0)
     by_repeat_ = differing_instructions(graph_, flat_, {axis(plan_.repeat_axis).symbol}, false);
   inside_ = plan_.repeat_axis >= 0 ? by_repeat_ : by_lane_;
@@ -259,15 +263,20 @@ std::optional<std::pair<Value*, Value*>> NestEmitter::extremes(ExpressionId id) 
     id = linear->remainder;
     return true;
   };
-  // The lane axis counts on from its present value.
-  if (lane_symbol_ >= 0) {
-    const auto linear = loop::split_linear(graph_.expressions, id, lane_symbol_);
+  // The lane axis, and that of a tile, count on from their present values.
+  const auto add_counted = [&](SymbolId symbol, int64_t points) {
+    const auto linear = loop::split_linear(graph_.expressions, id, symbol);
     const auto stride =
         linear ? graph_.expressions.as_constant(linear->stride) : std::optional<int64_t>();
-    if (!stride) return std::nullopt;
-    Value* span = b_.index(*stride * (int64_t{piece_.lanes} * piece_.copies - 1));
-    (*stride > 0 ? high : low) = span;
-  }
+    if (!stride) return false;
+    Value*& end = *stride > 0 ? high : low;
+    end = b_.add(end, b_.index(*stride * (points - 1)));
+    return true;
+  };
+  const int64_t lanes = int64_t{piece_.lanes} * (piece_.is_tile ? 1 : piece_.copies);
+  if ((lane_symbol_ >= 0 && !add_counted(lane_symbol_, lanes)) ||
+      (piece_.is_tile && !add_counted(copy_symbol_, piece_.copies)))
+    return std::nullopt;
   for (const loop::Sweep& sweep : flat_.nest.sweeps) {
     for (const loop::AxisId inner : sweep.axes) {
       if (!add_span(axis(inner).symbol, b_.sub(extent(inner), b_.index(1)))) return std::nullopt;
@@ -295,7 +304,7 @@ void NestEmitter::emit_tiles(Value* begin, Value* end) {
         piece_ = {plan_.lanes, plan_.lanes};
         piece_.is_tile = true;
         if (!is_whole) set_part(b_.sub(last, k), b_.sub(to, i));
-        emit_point();
+        emit_guarded_point();
       };
       b_.loop(b_.index(0), whole_lanes, plan_.lanes, [&](Value* k) { square(k, !is_part); });
       if (has_masks()) b_.loop(whole_lanes, last, plan_.lanes, [&](Value* k) { square(k, false); });

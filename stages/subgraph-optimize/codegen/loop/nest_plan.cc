@@ -303,11 +303,12 @@ class Planner {
       if (axis == plan.axis) continue;
       const loop::Axis& other = nest.axes[static_cast<size_t>(axis)];
       if (nominal_number(graph_, other.extent) < plan.lanes / 2) continue;
-      double gain = 0;
-      for (const InstructionId id : nest.sweeps[0].instructions) {
-        if (is_transposed(id, lane, other.symbol)) gain += plan.lanes * 0.2 + 1;
-      }
-      if (gain == 0) continue;
+      const std::vector<bool> differing =
+          differing_instructions(graph_, nest_, {lane, other.symbol}, false);
+      const bool any = std::ranges::any_of(nest.sweeps[0].instructions, [&](InstructionId id) {
+        return is_tile_load(graph_, nest_, id, lane, other.symbol, differing);
+      });
+      if (!any) continue;
       plan.tile_axis = axis;
       plan.cycles *= 0.3;
       plan.unroll = plan.lanes;
@@ -362,17 +363,6 @@ class Planner {
         shared += cycles - window;
     }
     return shared;
-  }
-
-  bool is_transposed(InstructionId id, SymbolId lane, SymbolId other) {
-    const auto i = static_cast<size_t>(id);
-    const loop::Instruction& instruction = nest_.nest.instructions[i];
-    if (instruction.kind != InstructionKind::kLoad || !instruction.guards.empty()) return false;
-    const auto along = loop::split_linear(graph_.expressions, nest_.load_offsets[i], other);
-    const auto across = loop::split_linear(graph_.expressions, nest_.load_offsets[i], lane);
-    return along && across && graph_.expressions.as_constant(along->stride) == 1 &&
-           graph_.expressions.as_constant(across->stride) != 0 &&
-           !loop::mentions(graph_.expressions, across->stride, other);
   }
 
   loop::LoopGraph& graph_;
@@ -446,6 +436,28 @@ bool expression_differs(const loop::LoopGraph& graph, ExpressionId id,
   }
   return expression_differs(graph, e.a, symbols, differing) ||
          expression_differs(graph, e.b, symbols, differing);
+}
+
+bool is_tile_load(loop::LoopGraph& graph, const FlatNest& nest, InstructionId id, SymbolId lane,
+                  SymbolId tile, const std::vector<bool>& differing) {
+  const auto i = static_cast<size_t>(id);
+  const loop::Instruction& own = nest.nest.instructions[i];
+  if (own.kind != InstructionKind::kLoad) return false;
+  ExpressionTable& table = graph.expressions;
+  const ExpressionId offset = nest.load_offsets[i];
+  const auto along = loop::split_linear(table, offset, tile),
+             across = loop::split_linear(table, offset, lane);
+  if (!along || !across || table.as_constant(along->stride) != 1 ||
+      table.as_constant(across->stride) == 0 || loop::mentions(table, across->stride, tile) ||
+      expression_differs(graph, offset, {}, differing))
+    return false;
+  if (own.guards.empty()) return true;
+  const loop::Instruction& otherwise = nest.nest.instructions[static_cast<size_t>(own.operands[0])];
+  return otherwise.kind == InstructionKind::kConstant &&
+         std::ranges::none_of(own.guards, [&](const loop::Guard& guard) {
+           return expression_differs(graph, guard.value, {tile}, differing) ||
+                  expression_differs(graph, guard.limit, {tile}, differing);
+         });
 }
 
 std::vector<bool> differing_instructions(const loop::LoopGraph& graph, const FlatNest& nest,

@@ -45,6 +45,10 @@ std::vector<bool> differing_instructions(const loop::LoopGraph& graph, const Fla
 // enlarged: the offset grows by one with floordiv(lane axis, times) and with nothing else. 1: it is
 // not of that form. Pieces begin at multiples of the number of lanes.
 int64_t repeated_times(loop::LoopGraph& graph, ExpressionId offset, SymbolId lane, int lanes);
+// Whether the elements that a load reads are neighbours along the tile axis, not along the lanes,
+// and its guards are the same for all points of the tile axis. differing: of both axes.
+bool is_tile_load(loop::LoopGraph& graph, const FlatNest& nest, loop::InstructionId id,
+                  SymbolId lane, SymbolId tile, const std::vector<bool>& differing);
 // Whether the value of an expression differs when one of the symbols does, or a value that it
 // mentions.
 bool expression_differs(const loop::LoopGraph& graph, ExpressionId id,

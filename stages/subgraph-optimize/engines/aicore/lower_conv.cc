@@ -17,14 +17,14 @@ int64_t number_or(const std::vector<int64_t>& numbers, size_t index, int64_t fal
 struct ConvStrategy {
   StorageMap map = nhwc_map(4);  // of x, the result and full epilogue operands
   BuildChain pack, unpack;
-  PackSpec packing;
+  loop::Packing packing;
   std::function<KernelId(Lowering&, const ConvSpec&)> kernel;
 };
 
 void set_packing(ConvStrategy& strategy, const ConvPacking& packing) {
   strategy.pack = [packing](Chain& chain) { packing.pack(chain); };
   strategy.unpack = [packing](Chain& chain) { packing.unpack(chain); };
-  strategy.packing = packing.spec();
+  strategy.packing = packing.loops();
 }
 
 ConvStrategy nhwc_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
@@ -43,7 +43,7 @@ ConvStrategy depthwise_strategy(const ConvSpec& spec, const DeviceProfile& profi
   ConvStrategy strategy;
   strategy.pack = [packing](Chain& chain) { packing.pack(chain); };
   strategy.unpack = [packing](Chain& chain) { packing.unpack(chain); };
-  strategy.packing = depthwise_weight_packing(spec, packing.nr);
+  strategy.packing = packing.loops();
   strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
     return lowering.kernel(DepthwiseSpec{conv}, generate_depthwise);
   };

@@ -236,8 +236,8 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
     const MatrixPacking packing = make_packing(contraction, spec, plan.nr);
     spec.b_packed = true;
     for (BatchAxis& axis : spec.batch) axis.b_stride = packed_stride(axis.b_stride, spec, plan);
-    SLUICE_ASSIGN(
-        b, lowering.packed(*b, [&](Chain& chain) { packing.pack(chain); }, packing.spec(), before));
+    SLUICE_ASSIGN(b, lowering.packed(
+                         *b, [&](Chain& chain) { packing.pack(chain); }, packing.loops(), before));
     const std::vector<int64_t> dims = *b_inside.type().extents();
     operands.push_back({&b_inside, b, [packing, dims](Chain& chain) {
                           packing.unpack(chain);

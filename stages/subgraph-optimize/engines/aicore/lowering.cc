@@ -106,16 +106,15 @@ void Lowering::erase_unread_copies() {
     if (!(*node)->output().is_used()) graph_.erase_node(**node);
 }
 
-Result<Value*> Lowering::packed(Value& operand, const BuildChain& pack, const PackSpec& spec,
+Result<Value*> Lowering::packed(Value& operand, const BuildChain& pack, const loop::Packing& loops,
                                 Node* before) {
   Module& module = graph_.module();
-  Value*& known = packed_[{operand.id(), canonical_text(spec)}];
+  Value*& known = packed_[{operand.id(), loops}];
   if (known != nullptr) return known;
   const std::string name = operand.name() + ":packed";
   if (operand.is_constant())
     return known = &graph_.add_constant(
                make_chain_expression(module, operand.segment(), "pack", pack), name);
-  const KernelId id = kernel(spec, generate_pack);
   Graph& body = module.add_graph("pack", GraphRole::kFused);
   Chain chain(body, body.add_input(operand.type_id(), operand.name()));
   pack(chain);
@@ -123,7 +122,8 @@ Result<Value*> Lowering::packed(Value& operand, const BuildChain& pack, const Pa
   Node& node = graph_.add_node(Op::kFused, {&operand}, 1, before);
   node.set(attributes::Fused::body, GraphRef{body.id()});
   node.placement.engine = EngineId::kAicore;
-  node.placement.kernel = id;
+  node.placement.kernel =
+      add_loop_kernel(module, options_, kernels_, loop::packing_loops(loops), name);
   node.output().set_type(chain.value().type_id());
   node.output().set_name(name);
   return known = &node.output();

@@ -4,11 +4,11 @@
 
 #include <functional>
 #include <map>
-#include <string>
 #include <vector>
 
 #include "common/base/result.h"
 #include "common/ir/module.h"
+#include "common/loop/packing.h"
 #include "common/pass/control_edges.h"
 #include "common/target/profile.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
@@ -51,7 +51,8 @@ class Lowering {
 
   // Returns the operand packed: a constant expression for a constant, otherwise the result of a
   // packing node before `before`.
-  Result<Value*> packed(Value& operand, const BuildChain& pack, const PackSpec& spec, Node* before);
+  Result<Value*> packed(Value& operand, const BuildChain& pack, const loop::Packing& loops,
+                        Node* before);
 
   // An operand of the kernel, with the value of the contraction's own graph that it stands for.
   struct Operand {
@@ -83,7 +84,7 @@ class Lowering {
   ControlEdges control_;
   std::map<std::pair<int32_t, StorageMap>, Value*> copies_;  // by value id and map
   std::vector<Node*> trans_data_;
-  std::map<std::pair<int32_t, std::string>, Value*> packed_;  // by value id and text of the packing
+  std::map<std::pair<int32_t, loop::Packing>, Value*> packed_;  // by value id
 };
 
 Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction);  // MatMul and Gemm

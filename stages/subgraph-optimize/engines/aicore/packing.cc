@@ -45,17 +45,10 @@ void MatrixPacking::unpack(Chain& chain) const {
   if (transposed) chain.transpose(swap_last_two(batch.size() + 2));
 }
 
-PackSpec MatrixPacking::spec() const {
-  PackSpec spec;
-  spec.nr = nr;
-  int64_t stride = k * n;
-  for (auto extent = batch.rbegin(); extent != batch.rend(); ++extent) {
-    spec.batch.insert(spec.batch.begin(), {*extent, stride});
-    stride *= *extent;
-  }
-  spec.reduction = {{k, transposed ? 1 : n}};
-  spec.columns = {n, transposed ? k : 1};
-  return spec;
+loop::Packing MatrixPacking::loops() const {
+  const int64_t matrices =
+      std::accumulate(batch.begin(), batch.end(), int64_t{1}, std::multiplies<>());
+  return {matrices, n, {k}, {0}, transposed, nr};
 }
 
 void ConvPacking::pack(Chain& chain) const {
@@ -84,15 +77,10 @@ void ConvPacking::unpack(Chain& chain) const {
   chain.reshape({co, ci_per_group, kh, kw});
 }
 
-PackSpec ConvPacking::spec() const {
-  const int64_t taps = kh * kw;
-  PackSpec spec;
-  spec.nr = nr;
-  spec.batch = {{groups, co / groups * ci_per_group * taps}};
-  spec.reduction = {{kh, kw}, {kw, 1}, {ci_per_group, taps}};
-  if (is_direct) spec.reduction = {{ci_per_group, taps}, {kw, 1}, {kh, kw}};
-  spec.columns = {co / groups, ci_per_group * taps};
-  return spec;
+loop::Packing ConvPacking::loops() const {
+  const std::vector<size_t> order =
+      is_direct ? std::vector<size_t>{0, 2, 1} : std::vector<size_t>{1, 2, 0};
+  return {groups, co / groups, {ci_per_group, kh, kw}, order, true, nr};
 }
 
 void DepthwisePacking::pack(Chain& chain) const {
@@ -102,5 +90,7 @@ void DepthwisePacking::pack(Chain& chain) const {
 void DepthwisePacking::unpack(Chain& chain) const {
   chain.slice_last(channels).transpose({1, 0}).reshape({channels, 1, kh, kw});
 }
+
+loop::Packing DepthwisePacking::loops() const { return {1, channels, {kh * kw}, {0}, true, nr}; }
 
 }  // namespace sluice

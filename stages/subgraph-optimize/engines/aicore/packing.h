@@ -1,7 +1,8 @@
-// The layout of weights for the generated kernels, as chains of canonical ops in both directions.
+// The layout of weights for the generated kernels, as chains of canonical ops in both directions,
+// and as loops that pack a weight known only at run time.
 #pragma once
 
-#include "stages/subgraph-optimize/codegen/codegen.h"
+#include "common/loop/packing.h"
 #include "stages/subgraph-optimize/engines/aicore/chain.h"
 
 namespace sluice {
@@ -15,7 +16,7 @@ struct MatrixPacking {
 
   void pack(Chain& chain) const;    // -> [batch..., panels, k, nr]
   void unpack(Chain& chain) const;  // back to the operand's own shape
-  PackSpec spec() const;
+  loop::Packing loops() const;      // those that pack at run time
 };
 
 // A convolution's weight: [co, ci / groups, kh, kw].
@@ -28,7 +29,7 @@ struct ConvPacking {
 
   void pack(Chain& chain) const;  // -> [groups, panels, kh * kw * ci/groups, nr]
   void unpack(Chain& chain) const;
-  PackSpec spec() const;
+  loop::Packing loops() const;
 };
 
 // A depthwise convolution's weight: [channels, 1, kh, kw].
@@ -38,6 +39,7 @@ struct DepthwisePacking {
 
   void pack(Chain& chain) const;  // -> [kh * kw, nr]
   void unpack(Chain& chain) const;
+  loop::Packing loops() const;
 };
 
 }  // namespace sluice

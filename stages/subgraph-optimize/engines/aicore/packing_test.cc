@@ -1,5 +1,5 @@
-// The chains that define a packing must agree with the kernels that pack, and lead back to the
-// weight.
+// The chains that define a packing must agree with what kernels read, and with the loops that pack,
+// and lead back to the weight.
 #include "stages/subgraph-optimize/engines/aicore/packing.h"
 
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "common/eval/eval.h"
+#include "common/loop/interpreter.h"
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
-#include "stages/subgraph-optimize/codegen/conv_kinds.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 
 namespace sluice {
@@ -30,47 +30,63 @@ std::vector<float> evaluate_chain(std::vector<int64_t> dims, const std::vector<f
   return {made.begin(), made.end()};
 }
 
-void check(const std::vector<int64_t>& dims, const BuildChain& pack, const BuildChain& unpack,
-           const PackSpec& spec) {
+std::vector<float> run_loops(const loop::Packing& packing, const std::vector<float>& from,
+                             size_t elements) {
+  loop::LoopGraph graph = loop::packing_loops(packing);
+  std::vector<int64_t> sizes;
+  for (const loop::Buffer& buffer : graph.buffers) {
+    for (const ExpressionId dim : buffer.dims) sizes.push_back(*graph.expressions.as_constant(dim));
+  }
+  EXPECT_EQ(graph.expressions.as_constant(loop::stored_elements(graph, graph.buffers[0])),
+            static_cast<int64_t>(elements));
+  std::vector<float> operand = from, packed(elements, -1.0f);
+  std::byte* operands[] = {reinterpret_cast<std::byte*>(packed.data()),
+                           reinterpret_cast<std::byte*>(operand.data())};
+  const auto run = loop::interpret(graph, sizes, operands);
+  EXPECT_TRUE(run.ok()) << error_text(run.error());
+  return packed;
+}
+
+// expected: what the generators of kernels say of the packing.
+template <typename Packing>
+void check(const std::vector<int64_t>& dims, const Packing& packing,
+           const StridedPacking& expected) {
   std::vector<float> weight(static_cast<size_t>(
       std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>())));
   std::iota(weight.begin(), weight.end(), 1.0f);
-  EXPECT_EQ(evaluate_chain(dims, weight, pack), reference_pack(spec, weight.data()));
+  const std::vector<float> packed =
+      evaluate_chain(dims, weight, [&](Chain& chain) { packing.pack(chain); });
+  EXPECT_EQ(packed, reference_pack(expected, weight.data()));
+  EXPECT_EQ(packed, run_loops(packing.loops(), weight, packed.size()));
   const auto there_and_back = [&](Chain& chain) {
-    pack(chain);
-    unpack(chain);
-    EXPECT_EQ(chain.dims(), dims);
+    packing.pack(chain);
+    packing.unpack(chain);
   };
   EXPECT_EQ(evaluate_chain(dims, weight, there_and_back), weight);
 }
 
-TEST(Packing, ConvOfBothOrders) {
-  for (const bool is_direct : {false, true}) {
-    for (const int64_t nr : {1, 4, 5, 6, 16}) {
-      const ConvPacking packing{12, 4, 2, 3, 2, nr, is_direct};
-      const auto pack = [&](Chain& chain) { packing.pack(chain); };
-      const auto unpack = [&](Chain& chain) { packing.unpack(chain); };
-      check({12, 4, 2, 3}, pack, unpack, packing.spec());
-    }
+TEST(Packing, Matrices) {
+  for (const int64_t nr : {1, 4, 5, 16}) {
+    const int64_t k = 7, n = 12;
+    check({3, k, n}, MatrixPacking{{3}, k, n, false, nr}, {{{3, k * n}}, {{k, n}}, {n, 1}, nr});
+    check({n, k}, MatrixPacking{{}, k, n, true, nr}, {{}, {{k, 1}}, {n, k}, nr});
   }
 }
 
-TEST(Packing, SpecsAgreeWithTheGenerators) {
+TEST(Packing, ConvOfBothOrders) {
   ConvSpec conv;
   conv.ci = 8, conv.co = 12, conv.kh = 2, conv.kw = 3, conv.groups = 2;
-  const ConvPacking packing{12, 4, 2, 3, 2, 5, true};
-  EXPECT_EQ(canonical_text(packing.spec()), canonical_text(direct_weight_packing(conv, 5)));
+  for (const int64_t nr : {1, 4, 5, 6, 16}) {
+    check({12, 4, 2, 3}, ConvPacking{12, 4, 2, 3, 2, nr, false}, conv_weight_packing(conv, nr));
+    check({12, 4, 2, 3}, ConvPacking{12, 4, 2, 3, 2, nr, true}, direct_weight_packing(conv, nr));
+  }
 }
 
 TEST(Packing, Depthwise) {
-  for (const int64_t nr : {7, 8, 16}) {
-    const DepthwisePacking packing{7, 3, 2, nr};
-    ConvSpec conv;
-    conv.ci = conv.co = conv.groups = 7, conv.kh = 3, conv.kw = 2;
-    const auto pack = [&](Chain& chain) { packing.pack(chain); };
-    const auto unpack = [&](Chain& chain) { packing.unpack(chain); };
-    check({7, 1, 3, 2}, pack, unpack, depthwise_weight_packing(conv, nr));
-  }
+  ConvSpec conv;
+  conv.ci = conv.co = conv.groups = 7, conv.kh = 3, conv.kw = 2;
+  for (const int64_t nr : {7, 8, 16})
+    check({7, 1, 3, 2}, DepthwisePacking{7, 3, 2, nr}, depthwise_weight_packing(conv, nr));
 }
 
 }  // namespace

@@ -1,0 +1,108 @@
+#include "common/loop/packing.h"
+
+#include <functional>
+#include <numeric>
+
+namespace sluice::loop {
+namespace {
+
+int64_t product(const std::vector<int64_t>& extents, size_t first) {
+  return std::accumulate(extents.begin() + static_cast<std::ptrdiff_t>(first), extents.end(),
+                         int64_t{1}, std::multiplies<>());
+}
+
+// Returns how [batch, reduction, columns] lie in memory.
+StorageMap panels_map(const Packing& packing) {
+  StorageMap map = {{0}, {2, packing.nr}};
+  const int64_t whole = product(packing.reduction, 0);
+  if (whole == 1) map.push_back({1});
+  for (const size_t axis : packing.order) {
+    const int64_t extent = packing.reduction[axis], divisor = product(packing.reduction, axis + 1);
+    if (extent == 1) continue;
+    map.push_back({1, divisor, divisor * extent == whole ? 0 : extent});
+  }
+  if (packing.nr > 1) map.push_back({2, 1, packing.nr});
+  return map;
+}
+
+class PackingLoops {
+ public:
+  explicit PackingLoops(const Packing& packing) : packing_(packing) {
+    graph_.nests.emplace_back();
+    nest().sweeps.emplace_back();
+  }
+
+  // for batch, panel, reduction, column of the panel:
+  //   packed[batch, reduction, column] = operand[batch, column, reduction], or 0 past the end
+  LoopGraph run() {
+    const int64_t panels = (packing_.columns + packing_.nr - 1) / packing_.nr;
+    const int64_t reduction = product(packing_.reduction, 0);
+    add_buffer({packing_.batch, reduction, panels * packing_.nr}, panels_map(packing_));
+    graph_.buffers[0].is_written = true;
+    add_buffer(in_operand(packing_.batch, packing_.columns, reduction), dense_map(3));
+    const ExpressionId batch = add_axis(packing_.batch), panel = add_axis(panels),
+                       k = add_axis(reduction), place = add_axis(packing_.nr);
+    nest().outer = static_cast<int32_t>(nest().axes.size());
+    const ExpressionId column = table().add(table().multiply(panel, number(packing_.nr)), place);
+    const InstructionId loaded = load(in_operand(batch, column, k), column, panels * packing_.nr);
+    nest().sweeps[0].stores.push_back({{0, {batch, k, column}}, loaded, {}});
+    return std::move(graph_);
+  }
+
+ private:
+  ExpressionTable& table() { return graph_.expressions; }
+  Nest& nest() { return graph_.nests[0]; }
+  ExpressionId number(int64_t value) { return table().constant(value); }
+
+  // Returns the three in the operand's order.
+  template <typename T>
+  std::vector<T> in_operand(T batch, T column, T reduction) const {
+    if (packing_.columns_first) return {batch, column, reduction};
+    return {batch, reduction, column};
+  }
+
+  void add_buffer(const std::vector<int64_t>& dims, StorageMap storage) {
+    Buffer buffer;
+    for (const int64_t dim : dims) buffer.dims.push_back(number(dim));
+    buffer.capacity = buffer.dims;
+    buffer.storage = std::move(storage);
+    graph_.buffers.push_back(std::move(buffer));
+  }
+
+  // Returns the index along a new outer axis.
+  ExpressionId add_axis(int64_t extent) {
+    if (extent == 1) return number(0);
+    const auto axis = static_cast<int32_t>(nest().axes.size());
+    const SymbolId symbol = table().add_symbol(axis_symbol(table(), number(extent)));
+    graph_.symbols.push_back({SymbolRole::kAxis, 0, axis});
+    nest().axes.push_back({symbol, number(extent)});
+    return table().symbol_expression(symbol);
+  }
+
+  InstructionId load(std::vector<ExpressionId> index, ExpressionId column, int64_t padded) {
+    Instruction load;
+    load.kind = InstructionKind::kLoad;
+    load.access = {1, std::move(index)};
+    if (padded > packing_.columns) {
+      load.operands[0] = append({});  // 0
+      load.guards = {{column, number(packing_.columns)}};
+    }
+    return append(std::move(load));
+  }
+
+  InstructionId append(Instruction instruction) {
+    const auto id = static_cast<InstructionId>(nest().instructions.size());
+    nest().instructions.push_back(std::move(instruction));
+    nest().sweeps[0].instructions.push_back(id);
+    return id;
+  }
+
+  const Packing& packing_;
+  LoopGraph graph_;
+};
+
+}  // namespace
+
+LoopGraph packing_loops(const Packing& packing) { return PackingLoops(packing).run(); }
+
+}  // namespace sluice::loop
