@@ -68,8 +68,8 @@ class SymbolicMatMul : public KernelTest {
     const auto expected = reference_matmul(s, a.data(), b.data(), operand_pointers, elements);
     if (packed)
       b = reference_pack({{},
-                          {{s.k, s.b_row_stride}},
-                          {s.n, s.b_column_stride},
+                          {{s.k.factor, s.b_row_stride.factor}},
+                          {s.n.factor, s.b_column_stride.factor},
                           choose_matmul_plan(symbolic, profile_).nr},
                          b.data());
     std::vector<float> first;
