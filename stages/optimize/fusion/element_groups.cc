@@ -78,7 +78,8 @@ class Finder {
     for (Group& group : groups_) {
       std::reverse(group.nodes.begin(), group.nodes.end());
       drop_first_reshapes(group);
-      if (group.nodes.size() > 1) found.push_back(std::move(group.nodes));
+      // A Fused node has an input.
+      if (group.nodes.size() > 1 && !group.inputs.empty()) found.push_back(std::move(group.nodes));
     }
     std::reverse(found.begin(), found.end());
     return found;

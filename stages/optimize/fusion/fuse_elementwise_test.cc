@@ -610,6 +610,19 @@ Module random_network(uint32_t seed, int nodes) {
 
 class FuseElementwiseAtRandom : public testing::TestWithParam<uint32_t> {};
 
+// What is computed of constants alone, and too large to be folded, stays: a Fused node has an
+// input.
+TEST(FuseElementwise, NodesWithoutOperandsStay) {
+  expect_unchanged(fuse_elementwise, R"(graph @main(%x: f32[2]) -> (%y, %z) {
+  %one = constant f32[] [1]
+  %shape = constant i64[2] [4, 8]
+  %0: f32[4, 8] = Expand(%one, %shape)
+  %y: f32[4, 8] = Tanh(%0)
+  %z: f32[2] = Neg(%x)
+}
+)");
+}
+
 TEST_P(FuseElementwiseAtRandom, MeansTheSameAndCanBeLowered) {
   Module before = random_network(GetParam(), 60), module = random_network(GetParam(), 60);
   const auto changed = fuse_elementwise(module.root(), {});
