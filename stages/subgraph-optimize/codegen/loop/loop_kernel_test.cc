@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "common/loop/interpreter.h"
 #include "common/loop/lowering_testing.h"
@@ -139,6 +140,37 @@ TEST_P(LoopKernelTest, Softmax) {
               "")
         << axis;
   }
+}
+
+TEST_P(LoopKernelTest, NarrowDtypes) {
+  for (const std::string dtype : {"f8e4m3fn", "f8e5m2fnuz", "f8e8m0", "f4e2m1", "i4", "u2"}) {
+    const int number = static_cast<int>(*dtype_from_name(dtype));
+    for (const int64_t n : {0, 1, 3, 40, 1001}) {
+      for (const std::string from : {"f32", "f64", "f16", "i32"}) {
+        EXPECT_EQ(difference({one_node("%x: " + from + "[N, 3]",
+                                       fmt::format("%y = Cast(%x) {{to = {}}}", number)),
+                              {{"N", n}}}),
+                  "")
+            << from << " to " << dtype << ", " << n;
+      }
+      for (const std::string to : {"1", "11", "6"}) {
+        EXPECT_EQ(
+            difference({one_node("%x: " + dtype + "[3, N]", "%y = Cast(%x) {to = " + to + "}"),
+                        {{"N", n}}}),
+            "")
+            << dtype << " to " << to << ", " << n;
+      }
+    }
+    EXPECT_EQ(
+        difference({one_node("%x: " + dtype + "[33, 65]", "%y = Transpose(%x) {perm = [1, 0]}")}),
+        "")
+        << dtype;
+  }
+  EXPECT_EQ(difference({one_node("%x: i4[40, 33], %s: f32[33]",
+                                 "%y = DequantizeLinear(%x, %s) {axis = 1}"),
+                        {},
+                        1}),
+            "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, LoopKernelTest, testing::Values(0, 1, 2));

@@ -17,7 +17,7 @@ llvm::Type* NestEmitter::memory_type(DType dtype) {
     case DType::kBool:
       return b_.ir().getInt8Ty();
     default:
-      return register_type(b_, dtype);
+      return register_type(b_, loop::register_dtype(dtype));
   }
 }
 
@@ -39,7 +39,7 @@ Value* NestEmitter::to_memory(DType dtype, Value* value) {
 }
 
 llvm::Align alignment_of(DType dtype) {
-  return llvm::Align(static_cast<uint64_t>(std::max(dtype_bits(dtype) / 8, 1)));
+  return llvm::Align(static_cast<uint64_t>(loop::access_bits(dtype)) / 8);
 }
 
 // The address of the element of the first lane. Row-local buffers of nests with lanes along an
@@ -130,7 +130,7 @@ bool NestEmitter::store_past_caches(size_t sweep, size_t number) {
     return false;
   if (!piece_.masks.empty() || !store.guards.empty() || !is_row(buffer, offset)) return false;
   if (!differs(offset) || reads_buffer(store.access.buffer)) return false;
-  const int bytes = piece_.lanes * dtype_bits(buffer.dtype) / 8;
+  const int bytes = piece_.lanes * loop::access_bits(buffer.dtype) / 8;
   if (bytes < 32) return false;
   llvm::IRBuilder<>& ir = b_.ir();
   IrValues to, stored;
