@@ -173,6 +173,30 @@ TEST_P(LoopKernelTest, NarrowDtypes) {
             "");
 }
 
+TEST_P(LoopKernelTest, ReductionsOverAxesOfAnOperand) {
+  Tensor axes = make_tensor(DType::kI64, {1});
+  for (const int64_t axis : {0, 1, -1}) {
+    std::memcpy(axes.bytes.data(), &axis, sizeof axis);
+    for (const std::string op : {"ReduceSum", "ReduceMax", "ReduceLogSumExp"}) {
+      LoweringCase test{one_node("%x: f32[40, 40, 40], %k: i64[1]",
+                                 "%y: f32[40, 40] = " + op + "(%x, %k) {keepdims = 0}")};
+      test.ulps = 512;
+      test.ranges["x"] = {-1, 1};
+      test.values["k"] = axes;
+      EXPECT_EQ(difference(test), "") << op << axis;
+      if (axis != 1) continue;
+      test.graphs =
+          one_node("%x: f32[19, 33, N], %k: i64[1]", "%y: f32[19, 1, N] = " + op + "(%x, %k)");
+      test.sizes = {{"N", 47}};
+      EXPECT_EQ(difference(test), "") << op;
+      axes.bytes[0] = std::byte{0};
+      test.values["k"] = axes;
+      EXPECT_NE(difference(test), "") << op << ", whose axis is another";
+      std::memcpy(axes.bytes.data(), &axis, sizeof axis);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Profiles, LoopKernelTest, testing::Values(0, 1, 2));
 
 }  // namespace
