@@ -91,9 +91,12 @@ class GraphBufferWriter {
     for (const int32_t id : mentioned_.storages.order()) {
       const Storage& storage = module_.storage(id);
       const auto dims = rows(storage.dims);
+      std::vector<fb::StoredAxis> axes;
+      for (const StoredAxis& axis : storage.map)
+        axes.emplace_back(axis.dim, axis.divisor, axis.modulus);
+      const auto map = builder_.CreateVectorOfStructs(axes);
       const fb::Dim bytes = row(storage.bytes);
-      result.push_back(
-          fb::CreateStorage(builder_, static_cast<uint8_t>(storage.format), dims, &bytes));
+      result.push_back(fb::CreateStorage(builder_, dims, &bytes, map));
     }
     return builder_.CreateVector(result);
   }

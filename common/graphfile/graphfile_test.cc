@@ -71,8 +71,8 @@ Module example() {
       {m.make_constant(m.intern(Type::fixed_tensor(DType::kU8, {2000})), counted(2000)), "k_1",
        "avx2", 8, 64, 99});
   Storage storage;
-  storage.format = StorageFormat::kNhwc;
-  storage.dims = {Dim::fixed(3), m.make_dim(half)};
+  storage.map = {{1, 2}, {0}, {1, 1, 2}};
+  storage.dims = {Dim::fixed(3), m.make_dim(half), Dim::fixed(2)};
   storage.bytes = Dim::fixed(4096);
   fused.output().set_storage(m.intern(storage));
   Node& add = main.add_node(Op::kAdd, {&fused.output(), nullptr, &splat, &small});
@@ -103,7 +103,8 @@ TEST(GraphFile, RoundTripIsTheIdentity) {
   EXPECT_EQ(fused.get(StringsAttribute{"ss"}), (std::vector<std::string>{"a", "", "a"}));
   EXPECT_EQ(fused.origins().size(), 2u);
   EXPECT_EQ(back->kernel(fused.placement.kernel).multiply_adds, 99u);
-  EXPECT_EQ(fused.output().storage()->dims.size(), 2u);
+  EXPECT_EQ(fused.output().storage()->dims.size(), 3u);
+  EXPECT_EQ(fused.output().storage()->map, (StorageMap{{1, 2}, {0}, {1, 1, 2}}));
   EXPECT_EQ(fused.get(attributes::Fused::body)->name(), "main.f");
   EXPECT_EQ(back->root().last_node()->input(1), nullptr);
   const Segment& expression = back->segment(fused.input(1)->segment());

@@ -159,15 +159,19 @@ class TableReader {
     for (size_t i = 0; i < size_of(file_.storages()); ++i) {
       const fb::Storage& row = *file_.storages()->Get(static_cast<uint32_t>(i));
       Storage storage;
-      storage.format = static_cast<StorageFormat>(row.format());
+      for (size_t axis = 0; axis < size_of(row.map()); ++axis) {
+        const fb::StoredAxis& own = *row.map()->Get(static_cast<uint32_t>(axis));
+        storage.map.push_back({own.dim(), own.divisor(), own.modulus()});
+      }
       SLUICE_ASSIGN(storage.dims, dims(row.dims()));
       if (reinterpret_cast<uintptr_t>(row.bytes()) % alignof(fb::Dim) != 0)
         return bad_file("storage {} is not aligned", i);
       if (row.bytes() != nullptr) {
         SLUICE_ASSIGN(storage.bytes, dim(*row.bytes()));
       }
-      if (row.format() > static_cast<uint8_t>(StorageFormat::kNhwc))
-        return bad_file("storage {} makes no sense", i);
+      if (storage.map.size() != storage.dims.size())
+        return bad_file("storage {} has {} axes and {} extents", i, storage.map.size(),
+                        storage.dims.size());
       tables_.storages.push_back(module_.intern(storage));
     }
     return {};

@@ -6,9 +6,8 @@ namespace sluice {
 
 std::optional<size_t> append_axis(const Value& value) {
   const Storage* storage = value.storage();
-  if (storage == nullptr || storage->format != StorageFormat::kDense) return std::nullopt;
   const std::vector<Dim>& dims = value.type().dims;
-  if (storage->dims.size() != dims.size()) return std::nullopt;
+  if (storage == nullptr || storage->map != dense_map(dims.size())) return std::nullopt;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     if (storage->dims[axis] != dims[axis]) return axis;
   }
@@ -17,6 +16,7 @@ std::optional<size_t> append_axis(const Value& value) {
 
 Storage append_storage(Module& module, const Type& type, size_t axis, int64_t bound) {
   Storage storage;
+  storage.map = dense_map(type.dims.size());
   storage.dims = type.dims;
   storage.dims[axis] = Dim::fixed(bound);
   storage.bytes = dense_bytes(module, type.dtype, storage.dims);

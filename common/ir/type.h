@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/dtype.h"
+#include "common/base/storage_map.h"
 #include "common/symbolic/expression.h"
 
 namespace sluice {
@@ -69,11 +70,9 @@ struct Type {
 };
 
 // The layout of a value's bytes, which never changes its type. Absent: dense row-major.
-enum class StorageFormat : uint8_t { kDense, kNhwc };
-
 struct Storage {
-  StorageFormat format = StorageFormat::kDense;
-  std::vector<Dim> dims;      // stored extents
+  StorageMap map;
+  std::vector<Dim> dims;      // extents of the stored axes; a state's are those of its bound
   Dim bytes = Dim::fixed(0);  // whole size
   auto operator<=>(const Storage&) const = default;
 };

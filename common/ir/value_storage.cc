@@ -6,13 +6,25 @@
 #include "common/ir/module.h"
 
 namespace sluice {
+namespace {
 
-StorageFormat format_of(const Value& value) {
-  return value.storage() == nullptr ? StorageFormat::kDense : value.storage()->format;
+Dim stored_extent(Module& module, const StoredAxis& axis, const Dim& dim) {
+  if (axis.modulus > 0) return Dim::fixed(axis.modulus);
+  if (axis.divisor == 1) return dim;
+  ExpressionTable& table = module.expressions;
+  return module.make_dim(table.ceil_divide(
+      dim.is_fixed() ? table.constant(dim.value) : static_cast<ExpressionId>(dim.value),
+      table.constant(axis.divisor)));
 }
 
-std::string_view format_name(StorageFormat format) {
-  return format == StorageFormat::kNhwc ? "nhwc" : "dense";
+}  // namespace
+
+StorageMap storage_map_of(const Value& value) {
+  return value.storage() == nullptr ? dense_map(value.type().dims.size()) : value.storage()->map;
+}
+
+bool is_stored_dense(const Value& value) {
+  return value.storage() == nullptr || value.storage()->map == dense_map(value.type().dims.size());
 }
 
 bool has_formats(const Type& type) {
@@ -21,15 +33,15 @@ bool has_formats(const Type& type) {
   return !is_one(type.dims[1]) && !std::all_of(type.dims.begin() + 2, type.dims.end(), is_one);
 }
 
-void store(Value& value, StorageFormat format) {
+void store(Value& value, const StorageMap& map) {
   const Type& type = value.type();
-  if (format == StorageFormat::kDense || !has_formats(type)) return value.set_storage(-1);
+  if (!has_formats(type) || map == dense_map(type.dims.size())) return value.set_storage(-1);
   Module& module = value.graph().module();
   Storage storage;
-  storage.format = format;
-  storage.dims = type.dims;
-  std::rotate(storage.dims.begin() + 1, storage.dims.begin() + 2, storage.dims.end());
-  storage.bytes = dense_bytes(module, type.dtype, type.dims);
+  storage.map = map;
+  for (const StoredAxis& axis : map)
+    storage.dims.push_back(stored_extent(module, axis, type.dims[static_cast<size_t>(axis.dim)]));
+  storage.bytes = dense_bytes(module, type.dtype, storage.dims);
   value.set_storage(module.intern(storage));
 }
 

@@ -1,22 +1,20 @@
-// The formats of values: how the elements of a tensor lie in memory.
+// How the elements of values lie in memory.
 #pragma once
-
-#include <string_view>
 
 #include "common/ir/graph.h"
 
 namespace sluice {
 
-// Returns the format of the value's storage; dense without one.
-StorageFormat format_of(const Value& value);
-std::string_view format_name(StorageFormat format);  // "dense", "nhwc"
+// Returns the order in which a ranked tensor is stored; dense without a storage.
+StorageMap storage_map_of(const Value& value);
+bool is_stored_dense(const Value& value);  // a state's memory is dense, with gaps
 
 // Returns whether a tensor has other bytes in NHWC than dense: it is of rank 3 or more, and has
 // several channels, and several elements in each.
 bool has_formats(const Type& type);
 
-// Stores the value in a format; without a storage where that is dense, or has the same bytes. The
-// elements must be whole bytes.
-void store(Value& value, StorageFormat format);
+// Stores the value in this order; without a storage where that is dense, or where the tensor has
+// the same bytes in all formats. The elements must be whole bytes.
+void store(Value& value, const StorageMap& map);
 
 }  // namespace sluice

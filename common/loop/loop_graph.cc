@@ -4,18 +4,6 @@
 
 namespace sluice::loop {
 
-StorageMap dense_map(size_t rank) {
-  StorageMap map(rank);
-  for (size_t i = 0; i < rank; ++i) map[i].dim = static_cast<int32_t>(i);
-  return map;
-}
-
-StorageMap channels_last_map(size_t rank) {
-  StorageMap map = dense_map(rank);
-  if (rank > 2) std::rotate(map.begin() + 1, map.begin() + 2, map.end());
-  return map;
-}
-
 Symbol axis_symbol(const ExpressionTable& expressions, ExpressionId extent) {
   const int64_t high = expressions.bounds(extent).high;
   Symbol symbol;

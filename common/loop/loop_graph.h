@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "common/base/dtype.h"
+#include "common/base/storage_map.h"
 #include "common/loop/scalar.h"
 #include "common/symbolic/expression.h"
 
@@ -31,21 +32,6 @@ using BufferId = int32_t;       // into LoopGraph::buffers
 using AxisId = int32_t;         // into Nest::axes
 using InstructionId = int32_t;  // into Nest::instructions
 using AccumulatorId = int32_t;  // into Nest::accumulators
-
-// One axis of how a buffer is stored: the part `index / divisor % modulus` of a logical index
-// (modulus 0: no modulus).
-struct StoredAxis {
-  int32_t dim = 0;  // logical
-  int64_t divisor = 1;
-  int64_t modulus = 0;
-  auto operator<=>(const StoredAxis&) const = default;
-};
-
-// Permutation and blocking, outermost stored axis first: dense is {0}, {1}, …; NHWC {0}, {2}, {3},
-// {1}; nChw16c {0}, {1, 16}, {2}, {3}, {1, 1, 16}; panels of nr columns {1, nr}, {0}, {1, 1, nr}.
-using StorageMap = std::vector<StoredAxis>;
-StorageMap dense_map(size_t rank);
-StorageMap channels_last_map(size_t rank);  // N, spatial axes, C
 
 // Elements of less than 8 bits lie packed in bytes, in row-major order, the first in the low bits.
 // A buffer of such is accessed by the byte: its index is one number.

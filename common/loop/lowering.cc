@@ -726,8 +726,8 @@ void Lowering::describe_buffer(const Value& value, Buffer& buffer) {
   const Storage* storage = value.storage();
   if (storage == nullptr || epilogue_ != nullptr)
     return;  // a contraction knows its operands' places
-  if (storage->format == StorageFormat::kNhwc) {
-    buffer.storage = channels_last_map(rank);
+  if (storage->map != buffer.storage) {
+    buffer.storage = storage->map;
   } else {  // a state, in memory for its bound
     for (size_t i = 0; i < rank; ++i) buffer.capacity[i] = dim(storage->dims[i]);
   }

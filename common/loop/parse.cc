@@ -27,7 +27,6 @@ class LoopParser {
   Result<void> parse_size();
   Result<void> parse_range(Symbol& symbol);
   Result<void> parse_buffer();
-  Result<StorageMap> parse_stored();
   Result<DType> parse_dtype();
 
   // Nests. `nest` is graph_.nests.back(), `sweep` the last of it.
@@ -175,28 +174,6 @@ Result<void> LoopParser::parse_size() {
   return {};
 }
 
-Result<StorageMap> LoopParser::parse_stored() {
-  StorageMap map;
-  SLUICE_TRY(lexer_.expect("["));
-  while (!token().is("]")) {
-    if (!map.empty()) SLUICE_TRY(lexer_.expect(","));
-    StoredAxis axis;
-    SLUICE_ASSIGN(const int64_t dim, lexer_.take_int("a dim", 0, kMaxNumber));
-    axis.dim = static_cast<int32_t>(dim);
-    SLUICE_ASSIGN(const bool has_divisor, lexer_.skip("by"));
-    if (has_divisor) {
-      SLUICE_ASSIGN(axis.divisor, lexer_.take_int("by", 1));
-    }
-    SLUICE_ASSIGN(const bool has_modulus, lexer_.skip("mod"));
-    if (has_modulus) {
-      SLUICE_ASSIGN(axis.modulus, lexer_.take_int("mod", 1));
-    }
-    map.push_back(axis);
-  }
-  SLUICE_TRY(lexer_.advance());
-  return map;
-}
-
 Result<void> LoopParser::parse_buffer() {
   Buffer buffer;
   const size_t offset = token().offset;
@@ -214,7 +191,7 @@ Result<void> LoopParser::parse_buffer() {
   }
   SLUICE_ASSIGN(const bool has_storage, lexer_.skip("stored"));
   if (has_storage) {
-    SLUICE_ASSIGN(buffer.storage, parse_stored());
+    SLUICE_ASSIGN(buffer.storage, parse_storage_map(lexer_));
   }
   SLUICE_ASSIGN(buffer.is_local, lexer_.skip("local"));
   SLUICE_ASSIGN(buffer.is_written, lexer_.skip("written"));

@@ -41,7 +41,6 @@ class LoopPrinter {
   std::string size(const LoopSymbol& symbol, SymbolId id) const;
   std::string buffer(BufferId id) const;
   std::string buffer_name(BufferId id) const;
-  std::string stored(const StorageMap& map) const;
   std::string range(SymbolId id) const;
   std::string axes(const Nest& nest, const std::vector<AxisId>& ids) const;
   std::string instruction(const Nest& nest, InstructionId id) const;
@@ -95,23 +94,13 @@ std::string LoopPrinter::buffer_name(BufferId id) const {
   return fmt::format("{}{}", buffer.is_local ? "t" : buffer.is_written ? "y" : "x", id);
 }
 
-std::string LoopPrinter::stored(const StorageMap& map) const {
-  std::string result;
-  for (const StoredAxis& axis : map) {
-    result += fmt::format("{}{}", result.empty() ? "" : ", ", axis.dim);
-    if (axis.divisor != 1) result += fmt::format(" by {}", axis.divisor);
-    if (axis.modulus != 0) result += fmt::format(" mod {}", axis.modulus);
-  }
-  return result;
-}
-
 std::string LoopPrinter::buffer(BufferId id) const {
   const Buffer& buffer = graph_.buffers[static_cast<size_t>(id)];
   std::string result =
       fmt::format("buffer {}: {}{}", buffer_name(id), dtype_name(buffer.dtype), list(buffer.dims));
   if (buffer.capacity != buffer.dims) result += " capacity " + list(buffer.capacity);
   if (buffer.storage != dense_map(buffer.dims.size()))
-    result += " stored [" + stored(buffer.storage) + "]";
+    result += " stored " + print_storage_map(buffer.storage);
   return result + (buffer.is_local ? " local" : buffer.is_written ? " written" : "");
 }
 

@@ -38,7 +38,6 @@ class LoopVerifier {
   Result<void> check_axis_symbol(SymbolId id) const;
   Result<void> check_value_symbol(SymbolId id) const;
   Result<void> check_buffer(const Buffer& buffer) const;
-  Result<void> check_storage(const Buffer& buffer) const;
   Result<void> check_nest();
   Result<void> check_sweep();
   Result<void> check_instruction(InstructionId id);
@@ -190,25 +189,6 @@ Result<void> LoopVerifier::check_access(const Access& access) const {
 
 // ---- buffers
 
-// The stored axes of each dim take it apart: divisors go on where moduli end.
-Result<void> LoopVerifier::check_storage(const Buffer& buffer) const {
-  for (size_t dim = 0; dim < buffer.dims.size(); ++dim) {
-    StorageMap parts;
-    std::ranges::copy_if(buffer.storage, std::back_inserter(parts),
-                         [&](const StoredAxis& axis) { return at(axis.dim) == dim; });
-    std::ranges::sort(parts, {}, &StoredAxis::divisor);
-    int64_t covered = 1;  // 0: the whole dim
-    for (const StoredAxis& part : parts) {
-      if (covered == 0 || part.divisor != covered || part.modulus < 0)
-        return broken("stored axes of dim {} overlap or leave gaps", dim);
-      if (__builtin_mul_overflow(covered, part.modulus, &covered))
-        return broken("stored axes of dim {} are too long", dim);
-    }
-    if (covered != 0) return broken("dim {} is not stored", dim);
-  }
-  return {};
-}
-
 Result<void> LoopVerifier::check_buffer(const Buffer& buffer) const {
   if (!is_register_dtype(register_dtype(buffer.dtype)))
     return broken("its elements are {}", dtype_name(buffer.dtype));
@@ -220,9 +200,8 @@ Result<void> LoopVerifier::check_buffer(const Buffer& buffer) const {
   const bool is_dense = !buffer.is_local && buffer.capacity == buffer.dims &&
                         buffer.storage == dense_map(buffer.dims.size());
   if (is_packed(buffer.dtype) && !is_dense) return broken("packed elements that are not dense");
-  for (const StoredAxis& axis : buffer.storage)
-    if (!has(buffer.dims, axis.dim)) return broken("a stored axis of dim {}", axis.dim);
-  return check_storage(buffer);
+  const std::string fault = storage_fault(buffer.storage, buffer.dims.size());
+  return fault.empty() ? Result<void>() : broken("{}", fault);
 }
 
 // ---- instructions

@@ -93,10 +93,24 @@ class PartBinder {
                       : model_.states(static_cast<int>(state) - 1).storage() - 1;
   }
 
+  // Returns the bytes of a value in memory; see TypeSizes::bytes.
+  Result<std::optional<uint64_t>> bytes_of(int value) const {
+    const uint32_t type = memory_type_of(value), storage = part_.value_storage(value);
+    SLUICE_ASSIGN(const std::optional<uint64_t> dense, sizes_.bytes(type));
+    const auto extents = sizes_.extents(type);
+    if (storage == 0 || !dense || !extents) return dense;
+    const pb::StorageDef& def = model_.storages(static_cast<int>(storage) - 1);
+    const auto elements = stored_elements(storage_map_of(def), *extents);
+    if (!elements)
+      return make_error(ErrorCode::kBadBinding, "its storage has more than 2^56 elements");
+    const auto dtype = static_cast<DType>(model_.types(static_cast<int>(type)).dtype());
+    return std::optional<uint64_t>(*elements * (dtype_bits(dtype) / 8));
+  }
+
   Result<void> size_values() {
     for (int v = 0; v < part_.value_type_size(); ++v) {
       if (sizes_.is_fixed(part_.value_type(v))) continue;
-      const auto sized = sizes_.bytes(memory_type_of(v));
+      const auto sized = bytes_of(v);
       if (!sized) {
         return make_error(ErrorCode::kBadBinding,
                           "{}with these inputs value '{}' has a size that no process can have",

@@ -45,6 +45,16 @@ uint32_t ModelBuilder::arena_value(const std::string& name, uint32_t type) {
   return id;
 }
 
+uint32_t ModelBuilder::storage(const StorageMap& map) {
+  pb::StorageDef& def = *model.add_storages();
+  for (const StoredAxis& axis : map) {
+    def.add_dim(static_cast<uint32_t>(axis.dim));
+    def.add_divisor(axis.divisor);
+    def.add_modulus(axis.modulus);
+  }
+  return static_cast<uint32_t>(model.storages_size());
+}
+
 uint32_t ModelBuilder::value(const std::string& name, uint32_t type, uint32_t region,
                              uint64_t offset) {
   pb::ValueNamesDef last;
@@ -55,7 +65,7 @@ uint32_t ModelBuilder::value(const std::string& name, uint32_t type, uint32_t re
   part().add_value_region(region);
   part().add_value_offset(offset);
   part().add_value_bytes(type_bytes(model.types(static_cast<int>(type))).value());
-  part().add_value_format(pb::FORMAT_DENSE);
+  part().add_value_storage(0);
   return static_cast<uint32_t>(part().value_type_size() - 1);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/dtype.h"
+#include "common/base/storage_map.h"
 #include "common/omfile/om_writer.h"
 #include "model.pb.h"
 
@@ -16,6 +17,7 @@ class ModelBuilder {
   ModelBuilder();
 
   uint32_t type(DType dtype, std::vector<int64_t> dims);
+  uint32_t storage(const StorageMap& map);  // for FixedPart.value_storage
   uint32_t input(
       const std::string& name,
       uint32_t type);  // value that is the whole input; all inputs before the first output

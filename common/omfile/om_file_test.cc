@@ -209,8 +209,22 @@ INSTANTIATE_TEST_SUITE_P(
               "32 bytes of storage, its type needs 64"},
         Fault{"region", [](ModelBuilder& b) { b.part().set_value_region(3, 4); },
               "value 3 lies in region 4"},
-        Fault{"format", [](ModelBuilder& b) { b.part().set_value_format(3, pb::FORMAT_NHWC); },
-              "has format 1 at rank 2"},
+        Fault{"no_storage", [](ModelBuilder& b) { b.part().set_value_storage(3, 1); },
+              "value 3 ('middle') has storage 0 of 0"},
+        Fault{"storage_rank",
+              [](ModelBuilder& b) { b.part().set_value_storage(3, b.storage(nhwc_map(4))); },
+              "value 3 ('middle'): a stored axis of dim 2"},
+        Fault{"storage_bytes",
+              [](ModelBuilder& b) {
+                b.part().set_value_storage(3, b.storage({{0}, {1, 64}, {1, 1, 64}}));
+              },
+              "has 64 bytes of storage, too few for [0, 1 by 64, 1 mod 64]"},
+        Fault{"storage_columns",
+              [](ModelBuilder& b) {
+                b.part().set_value_storage(3, b.storage(dense_map(2)));
+                b.model.mutable_storages(0)->add_modulus(0);
+              },
+              "the columns of storage 0 differ in length"},
         Fault{"operand", [](ModelBuilder& b) { b.part().set_operand(1, 4); },
               "task 0 (node 'add'): operand 1 is value 4 of 4"},
         Fault{"absent", [](ModelBuilder& b) { b.part().set_operand(1, 0xffffffff); },

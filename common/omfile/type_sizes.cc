@@ -67,6 +67,13 @@ Result<std::optional<uint64_t>> dense_bytes(const pb::TypeDef& type,
   return std::optional<uint64_t>(dtype_bytes(static_cast<DType>(type.dtype()), elements));
 }
 
+StorageMap storage_map_of(const pb::StorageDef& def) {
+  StorageMap map;
+  for (int i = 0; i < def.dim_size(); ++i)
+    map.push_back({static_cast<int32_t>(def.dim(i)), def.divisor(i), def.modulus(i)});
+  return map;
+}
+
 Result<TypeSizes> TypeSizes::bind(const pb::ModelDef& model, std::span<const int64_t> symbols) {
   TypeSizes sizes(model);
   const pb::SizesDef& def = model.sizes();

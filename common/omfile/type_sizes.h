@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "common/base/storage_map.h"
 #include "model.pb.h"
 
 namespace sluice {
@@ -18,6 +19,8 @@ namespace sluice {
 // type that is no tensor of known rank.
 Result<std::optional<uint64_t>> dense_bytes(const pb::TypeDef& type,
                                             std::span<const int64_t> expressions);
+
+StorageMap storage_map_of(const pb::StorageDef& def);  // its columns are of one length
 
 class TypeSizes {
  public:

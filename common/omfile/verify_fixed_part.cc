@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/base/dtype.h"
 #include "common/base/limits.h"
 #include "common/omfile/in_place_append.h"
 #include "common/omfile/om_bindings.h"
@@ -61,7 +62,7 @@ class FixedPartRules {
   Result<void> check_columns() const {
     const bool values_agree =
         part_.value_region_size() == values_ && part_.value_offset_size() == values_ &&
-        part_.value_bytes_size() == values_ && part_.value_format_size() == values_;
+        part_.value_bytes_size() == values_ && part_.value_storage_size() == values_;
     if (!values_agree) return bad("the columns that describe values differ in length");
     const bool tasks_agree =
         part_.task_stream_size() == tasks_ && part_.task_target_size() == tasks_ &&
@@ -143,7 +144,6 @@ class FixedPartRules {
       return bad("value {} ('{}') at bytes {} + {} leaves its region of {}", v, name(v), offset,
                  bytes, region);
     }
-    const pb::TypeDef& type = model_.types(static_cast<int>(part_.value_type(v)));
     SLUICE_ASSIGN(const auto dense, sizes_.bytes(part_.value_type(v)));
     if (is_appended(static_cast<uint32_t>(v)) &&
         !has_capacity(model_, part_, sizes_, is_bound_, static_cast<uint32_t>(v)))
@@ -151,12 +151,31 @@ class FixedPartRules {
     if (dense.value_or(0) > bytes)
       return bad("value {} ('{}') has {} bytes of storage, its type needs {}", v, name(v), bytes,
                  *dense);
-    const pb::Format format = part_.value_format(v);
-    if (format != pb::FORMAT_DENSE && !(format == pb::FORMAT_NHWC && type.dims_size() == 4)) {
-      return bad("value {} ('{}') has format {} at rank {}", v, name(v), static_cast<int>(format),
-                 type.dims_size());
-    }
-    return {};
+    return check_storage(v);
+  }
+
+  // Checks that the storage of a value that is not dense takes each of its elements once, within
+  // the value's bytes.
+  Result<void> check_storage(int v) const {
+    const uint32_t index = part_.value_storage(v);
+    if (index == 0) return {};
+    if (index > static_cast<uint32_t>(model_.storages_size()))
+      return bad("value {} ('{}') has storage {} of {}", v, name(v), index - 1,
+                 model_.storages_size());
+    const pb::StorageDef& def = model_.storages(static_cast<int>(index) - 1);
+    if (def.divisor_size() != def.dim_size() || def.modulus_size() != def.dim_size())
+      return bad("the columns of storage {} differ in length", index - 1);
+    const StorageMap map = storage_map_of(def);
+    const pb::TypeDef& type = model_.types(static_cast<int>(part_.value_type(v)));
+    const std::string fault = storage_fault(map, static_cast<size_t>(type.dims_size()));
+    if (!fault.empty()) return bad("value {} ('{}'): {}", v, name(v), fault);
+    const auto extents = sizes_.extents(part_.value_type(v));
+    if (!extents) return {};
+    const uint64_t element = dtype_bits(static_cast<DType>(type.dtype())) / 8;
+    const auto needed = stored_elements(map, *extents);
+    if (needed && *needed <= part_.value_bytes(v) / std::max<uint64_t>(element, 1)) return {};
+    return bad("value {} ('{}') has {} bytes of storage, too few for {}", v, name(v),
+               part_.value_bytes(v), print_storage_map(map));
   }
 
   bool may_be_written(uint32_t value) const {

@@ -74,13 +74,17 @@ Result<TypeId> ModuleParser::parse_type(int depth) {
 
 Result<StorageId> ModuleParser::parse_storage() {
   Storage storage;
-  if (token().is("nhwc")) {
-    storage.format = StorageFormat::kNhwc;
-  } else if (!token().is("dense")) {
-    return unexpected("a format (dense, nhwc)");
+  const bool is_dense = token().is("dense"), is_nhwc = token().is("nhwc");
+  if (is_dense || is_nhwc) {
+    SLUICE_TRY(advance());
+  } else if (token().is("[")) {
+    SLUICE_ASSIGN(storage.map, parse_storage_map(lexer_));
+  } else {
+    return unexpected("a storage (dense, nhwc, or a list of stored axes such as [0, 2, 1])");
   }
-  SLUICE_TRY(advance());
   SLUICE_ASSIGN(storage.dims, parse_dims());
+  if (is_dense) storage.map = dense_map(storage.dims.size());
+  if (is_nhwc) storage.map = nhwc_map(storage.dims.size());
   SLUICE_TRY(expect("bytes"));
   SLUICE_ASSIGN(storage.bytes, parse_dim());
   return module_.intern(storage);

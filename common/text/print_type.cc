@@ -49,8 +49,8 @@ std::string print_expression(const ExpressionTable& table, ExpressionId id) {
 }
 
 std::string print_storage(const Module& module, const Storage& storage) {
-  std::string result = storage.format == StorageFormat::kNhwc ? "nhwc " : "dense ";
-  return result + dims_list(module, storage.dims) + " bytes " + print_dim(module, storage.bytes);
+  return storage_map_name(storage.map) + " " + dims_list(module, storage.dims) + " bytes " +
+         print_dim(module, storage.bytes);
 }
 
 }  // namespace text

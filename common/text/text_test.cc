@@ -63,7 +63,7 @@ symbol M = dim(_, _, 0)
 kernel k_1 = u8[3] [1, 2, 3] isa "avx2" blocks 8 scratch 64 multiply_adds 99
 kernel k_1~1 = u8[4000] sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef entry "k_1" isa "" blocks 1 scratch 0 multiply_adds 0
 graph @main(%x: f32[N, "a b" + 2*floordiv(N, 3) + 1], %u: f16[*], %q: seq(optional(map(i64, string[?])))) -> (%y) {
-  %y: f32[K, max(N, M)] storage nhwc [1, N] bytes 64*N = Relu(%x) placement {kernel = k_1}
+  %y: f32[K, max(N, M)] storage [1 by 4, 0, 1 mod 4] [1, N, 4] bytes 64*N = Relu(%x) placement {kernel = k_1}
   %z: ? storage dense [] bytes 4 = Relu(%u) placement {kernel = k_1~1}
 }
 )");

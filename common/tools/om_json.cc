@@ -8,6 +8,7 @@
 #include "common/omfile/om_file.h"
 #include "common/omfile/om_names.h"
 #include "common/omfile/om_types.h"
+#include "common/omfile/type_sizes.h"
 #include "common/tools/json_lines.h"
 #include "common/tools/om_text.h"
 
@@ -16,7 +17,6 @@ namespace {
 
 constexpr uint32_t kAbsent = 0xffffffff;
 constexpr std::string_view kSegments[] = {"weights", "kernels", "graph"};
-constexpr std::string_view kFormats[] = {"dense", "nhwc"};
 
 // The meaning of a task's target, by kind.
 struct TaskRow {
@@ -236,6 +236,12 @@ class OmJson {
     return json;
   }
 
+  // The stored axes, in the notation of graphs.
+  std::string storage_text(uint32_t storage) const {
+    if (storage == 0) return "dense";
+    return storage_map_name(storage_map_of(model_.storages(static_cast<int>(storage) - 1)));
+  }
+
   Json value(const pb::PartDef& def, int index, const std::string& name, uint32_t inputs) const {
     const pb::FixedPart& part = def.fixed();
     const uint32_t region = part.value_region(index);
@@ -252,7 +258,7 @@ class OmJson {
     }
     json.set("offset", part.value_offset(index));
     json.set("bytes", part.value_bytes(index));
-    json.set("format", name_at(kFormats, part.value_format(index)));
+    json.set("storage", storage_text(part.value_storage(index)));
     const auto& buffers = def.symbolic().value_buffer();
     if (index < buffers.size() && buffers[index] != kAbsent)
       json.set("buffer", uint64_t{buffers[index]});

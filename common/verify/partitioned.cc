@@ -26,7 +26,7 @@ void check_formats(const Node& node, Findings& findings) {
   if (node.placement.engine != EngineId::kHostCpu && node.placement.engine != EngineId::kRts)
     return;
   const auto check = [&](const Value& value) {
-    if (format_of(value) == StorageFormat::kDense) return;
+    if (is_stored_dense(value)) return;
     findings.add("{}: runs on {}, which takes only dense values; '{}' is not", node.label(),
                  engine_name(node.placement.engine), value.name());
   };
@@ -41,10 +41,10 @@ void check_storages(const Node& call, const Graph& called, Findings& findings) {
       called.outputs().size() != call.output_count())
     return;  // reported already
   const auto check = [&](const Value& outside, const Value& inside) {
-    if (outside.is_constant() || format_of(outside) == format_of(inside)) return;
+    if (outside.is_constant() || storage_map_of(outside) == storage_map_of(inside)) return;
     findings.add("{}: '{}' is {}, in {} it is {}", call.label(), outside.name(),
-                 format_name(format_of(outside)), graph_label(called),
-                 format_name(format_of(inside)));
+                 storage_map_name(storage_map_of(outside)), graph_label(called),
+                 storage_map_name(storage_map_of(inside)));
   };
   for (size_t i = 0; i < call.input_count(); ++i)
     if (call.input(i) != nullptr) check(*call.input(i), *called.inputs()[i]);

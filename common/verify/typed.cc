@@ -37,6 +37,20 @@ bool may_have_body(Op op, GraphRole role) {
   return role == GraphRole::kBody && op != Op::kFused && op != Op::kCall;
 }
 
+// The stored axes of a tensor take each of its elements once.
+void check_storage(const Value& value, Findings& findings) {
+  const Storage* storage = value.storage();
+  if (storage == nullptr) return;
+  const Type& type = value.type();
+  const std::string fault = !type.is_tensor() || !type.ranked
+                                ? "only tensors of known rank have one"
+                            : storage->map.size() != storage->dims.size()
+                                ? fmt::format("it has {} stored axes and {} extents",
+                                              storage->map.size(), storage->dims.size())
+                                : storage_fault(storage->map, type.dims.size());
+  if (!fault.empty()) findings.add("{}: its storage: {}", value_label(value), fault);
+}
+
 void check_value(const Value& value, Findings& findings) {
   const Module& module = value.graph().module();
   const Type& type = value.type();
@@ -46,6 +60,7 @@ void check_value(const Value& value, Findings& findings) {
     findings.add("{} has no type", value_label(value));
   if (type.is_tensor() && type.dtype == DType::kUndefined)
     findings.add("{} has no element type", value_label(value));
+  check_storage(value, findings);
   if (!value.is_constant()) return;
   const Segment& segment = module.segment(value.segment());
   if (value.producer() != nullptr)

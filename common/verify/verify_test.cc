@@ -54,6 +54,22 @@ TEST(Verify, AViewHasTheElementsOfItsInput) {
             "");
 }
 
+TEST(Verify, StorageTakesEachElementOnce) {
+  const auto stored = [](const std::string& storage) {
+    return findings(
+        "sluice 1 typed\ngraph @m(%x: f32[2, 8, 3]) -> (%y) {\n  %y: f32[2, 8, 3] "
+        "storage " +
+            storage + " bytes 192 = Relu(%x)\n}\n",
+        Level::kTyped);
+  };
+  EXPECT_EQ(stored("nhwc [2, 3, 8]"), "");
+  EXPECT_EQ(stored("[0, 1 by 4, 2, 1 mod 4] [2, 2, 3, 4]"), "");
+  EXPECT_NE(stored("[0, 1, 1] [2, 8, 8]").find("stored axes of dim 1 overlap"), std::string::npos);
+  EXPECT_NE(stored("[0, 1] [2, 8]").find("dim 2 is not stored"), std::string::npos);
+  EXPECT_NE(stored("[0, 1, 2, 3] [2, 8, 3, 1]").find("a stored axis of dim 3"), std::string::npos);
+  EXPECT_NE(stored("[0, 1, 2] [2, 8]").find("3 stored axes and 2 extents"), std::string::npos);
+}
+
 TEST(Verify, ListsEverythingUpToTwenty) {
   std::string text = "sluice 1 typed\ngraph @m(%x: f32[2]) -> (%x) {\n";
   for (int i = 0; i < 25; ++i) text += fmt::format("  %y{} = Relu(%x)\n", i);

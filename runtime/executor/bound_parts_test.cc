@@ -30,7 +30,7 @@ std::shared_ptr<const OpenedModel> copying_model() {
     b.part().add_value_region(pb::REGION_FIRST_BINDING + region);
     b.part().add_value_offset(0);
     b.part().add_value_bytes(0);
-    b.part().add_value_format(pb::FORMAT_DENSE);
+    b.part().add_value_storage(0);
     b.model.mutable_parts(0)->mutable_symbolic()->add_value_buffer(0xffffffff);
   }
   b.copy("copy", b.stream("main"), 1, 0);

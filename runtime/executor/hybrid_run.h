@@ -21,7 +21,7 @@ struct HybridObserver {
   std::vector<TaskTime>* node_times = nullptr;  // one per node of the root graph
   std::vector<uint64_t>* node_bytes = nullptr;  // likewise: of the node's inputs and outputs
   std::vector<std::vector<TaskTime>>* part_times = nullptr;  // of each part, one per task
-  std::function<void(const std::string& name, const HostValue& value, bool is_channels_last)>
+  std::function<void(const std::string& name, const HostValue& value)>
       value_made;  // of the root graph
   std::function<Result<void>(const Run& part, uint32_t part_index, uint32_t task)>
       after_task;  // of a part

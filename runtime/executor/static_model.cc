@@ -254,7 +254,7 @@ Result<HostTask> StaticModel::describe_host_task(int t, uint32_t begin) const {
     HostOperand operand;
     if (value != kAbsentOperand) {
       const int v = static_cast<int>(value);
-      if (part().value_format(v) != pb::FORMAT_DENSE) {
+      if (part().value_storage(v) != 0) {
         return make_error(ErrorCode::kBadCompiledModel,
                           "a host node takes value '{}', which is not dense",
                           ValueNames(part())[value]);

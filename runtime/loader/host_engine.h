@@ -81,10 +81,8 @@ struct GraphHooks {
   std::function<void(uint32_t node, uint64_t bytes)> operands_counted;
   // The resource that values allocate their memory from; null: the heap. It outlives all values.
   std::pmr::memory_resource* memory = nullptr;
-  // Called with each value as it is made. May be empty. is_channels_last: a tensor whose elements
-  // are stored in the order N, H, W, C.
-  std::function<void(const std::string& name, const HostValue& value, bool is_channels_last)>
-      value_made;
+  // Called with each value as it is made. May be empty.
+  std::function<void(const std::string& name, const HostValue& value)> value_made;
 };
 
 // Result `result` of the Call of part `part`, which is the root's output `output`.

@@ -6,6 +6,7 @@
 
 #include "common/base/pages.h"
 #include "common/omfile/in_place_append.h"
+#include "common/omfile/type_sizes.h"
 #include "runtime/program/value_kinds.h"
 
 namespace sluice {
@@ -13,17 +14,25 @@ namespace {
 
 constexpr size_t kNamedValues = 10;
 
-// Converts a tensor stored in the order N, H, W, C to the logical order N, C, H, W.
-void nhwc_to_logical(const std::byte* from, Tensor& to) {
+// Copies the elements of a tensor, stored as the map says, to their logical order.
+void copy_to_logical(const std::byte* from, const StorageMap& map, Tensor& to) {
   const size_t element = static_cast<size_t>(dtype_bits(to.dtype)) / 8;
-  const auto n = static_cast<size_t>(to.dims[0]), c = static_cast<size_t>(to.dims[1]);
-  const size_t plane = static_cast<size_t>(to.dims[2]) * static_cast<size_t>(to.dims[3]);
-  for (size_t image = 0; image < n; ++image) {
-    for (size_t channel = 0; channel < c; ++channel) {
-      for (size_t pixel = 0; pixel < plane; ++pixel) {
-        std::memcpy(to.bytes.data() + ((image * c + channel) * plane + pixel) * element,
-                    from + ((image * plane + pixel) * c + channel) * element, element);
-      }
+  std::vector<int64_t> extents;  // of the stored axes
+  for (const StoredAxis& axis : map) {
+    const int64_t whole = to.dims[static_cast<size_t>(axis.dim)];
+    extents.push_back(axis.modulus > 0 ? axis.modulus : (whole + axis.divisor - 1) / axis.divisor);
+  }
+  std::vector<int64_t> index(to.dims.size(), 0);
+  for (size_t place = 0; place < to.bytes.size(); place += element) {
+    int64_t offset = 0;
+    for (size_t i = 0; i < map.size(); ++i) {
+      const int64_t part = index[static_cast<size_t>(map[i].dim)] / map[i].divisor;
+      offset = offset * extents[i] + (map[i].modulus > 0 ? part % map[i].modulus : part);
+    }
+    std::memcpy(to.bytes.data() + place, from + static_cast<size_t>(offset) * element, element);
+    for (size_t dim = index.size(); dim-- > 0;) {
+      if (++index[dim] < to.dims[dim]) break;
+      index[dim] = 0;
     }
   }
 }
@@ -84,8 +93,9 @@ Tensor logical_tensor(const Run& run, int value) {
   Tensor tensor =
       make_tensor(static_cast<DType>(type.dtype()), run.model().extents(part.value_type(value)));
   const auto stored = run.value(value);  // at least as many bytes as the type needs: verified
-  if (part.value_format(value) == pb::FORMAT_NHWC) {
-    nhwc_to_logical(stored.data(), tensor);
+  if (const uint32_t storage = part.value_storage(value); storage > 0) {
+    const pb::StorageDef& def = run.model().def().storages(static_cast<int>(storage) - 1);
+    copy_to_logical(stored.data(), storage_map_of(def), tensor);
     return tensor;
   }
   const std::vector<int64_t> capacity = run.model().capacity(static_cast<uint32_t>(value));
@@ -96,12 +106,6 @@ Tensor logical_tensor(const Run& run, int value) {
   } else if (!tensor.bytes.empty()) {
     std::memcpy(tensor.bytes.data(), stored.data(), tensor.bytes.size());
   }
-  return tensor;
-}
-
-Tensor logical_tensor(const HostTensor& channels_last, const std::string& name) {
-  Tensor tensor = make_tensor(channels_last.dtype, channels_last.dims, name);
-  nhwc_to_logical(channels_last.bytes.data(), tensor);
   return tensor;
 }
 

@@ -54,7 +54,5 @@ Error no_value_fits(const pb::ModelDef& model, const std::string& glob, const st
 // Returns the elements of a value as its type says, dense and row-major, converted from its
 // storage; without a name.
 Tensor logical_tensor(const Run& run, int value);
-// Returns the same for a tensor whose elements are stored in the order N, H, W, C.
-Tensor logical_tensor(const HostTensor& channels_last, const std::string& name);
 
 }  // namespace sluice

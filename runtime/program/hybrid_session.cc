@@ -32,8 +32,7 @@ class HybridSession : public Session {
     Result<void> written;
     size_t found = 0;
     HybridObserver observer;
-    observer.value_made = [&](const std::string& name, const HostValue& value,
-                              bool is_channels_last) {
+    observer.value_made = [&](const std::string& name, const HostValue& value) {
       if (value.kind == HostValue::Kind::kMap || value.kind == HostValue::Kind::kMaps) {
         const ValueKind kind =
             value.kind == HostValue::Kind::kMap ? ValueKind::kMap : ValueKind::kMaps;
@@ -45,9 +44,7 @@ class HybridSession : public Session {
       for (const HostTensor& tensor : value.tensors) {
         if (!is_dumped(glob, name, tensor.dtype)) continue;
         ++found;
-        if (written)
-          written = folder.write(
-              name, is_channels_last ? logical_tensor(tensor, name) : copy_of(tensor, name));
+        if (written) written = folder.write(name, copy_of(tensor, name));
       }
     };
     observer.after_task = [&](const Run& part, uint32_t index, uint32_t task) {

@@ -30,7 +30,7 @@ pb::ModelDef copying_model() {
   const uint32_t j = b.output("ids", ids);
   const uint32_t dense = b.arena_value("dense", type);
   const uint32_t stored = b.arena_value("stored", type);
-  b.part().set_value_format(static_cast<int>(stored), pb::FORMAT_NHWC);
+  b.part().set_value_storage(static_cast<int>(stored), b.storage(nhwc_map(4)));
   const uint32_t view = b.value("view", type, pb::REGION_ARENA, 0);
   const uint32_t stream = b.stream("main");
   b.copy("first", stream, dense, x);

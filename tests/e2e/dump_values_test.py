@@ -112,8 +112,29 @@ class DumpValues(ProgramCase):
             self.program(0, "sluice-diff", "--values", self.path("values"),
                          self.path("look/1-preprocess.sg"))
 
+    def test_a_value_stored_in_blocks_is_dumped_in_the_order_of_its_axes(self):
+        for batch, head in (("2", ""), ("N", "symbol N = dim(@main, %x, 0) in [1, 64]\n")):
+            tensor = f"f32[{batch}, 20, 3, 5]"
+            with open(self.path("blocks.txt"), "w") as file:
+                file.write(f"sluice 1 typed\n{head}graph @main(%x: {tensor}) -> (%y) {{\n"
+                           f"  %a: {tensor} storage [0, 1 by 16, 2, 3, 1 mod 16] "
+                           f"[{batch}, 2, 3, 5, 16] bytes 1920*{batch} = Relu(%x)\n"
+                           f"  %y: {tensor} = Tanh(%a)\n}}\n".replace("1920*2", "3840"))
+            path = self.path("blocks.txt")
+            for step, (name, *options) in enumerate([
+                    ("sluice-as",), ("sluice-partition", PROFILE), ("sluice-subgraph-optimize",),
+                    ("sluice-build",)]):
+                path, last = self.path(f"{step}"), path
+                self.program(0, name, *options, last, "-o", path)
+            self.dims = ["--dim=N=2"] if head else []
+            self.program(0, "sluice-loader", path, "--random", *self.dims,
+                         "--dump-values=" + self.path("values"))
+            x, a, y = (np.load(self.path(f"values/{name}.npy")) for name in "xay")
+            np.testing.assert_array_equal(a, np.maximum(x, 0))
+            np.testing.assert_allclose(y, np.tanh(a), rtol=1e-5)
+
 
 if __name__ == "__main__":
     DumpValues.programs = need(sys.argv.pop(1),
-                               ["compile", "diff", "loader", "show", *STAGES])
+                               ["as", "compile", "diff", "loader", "show", *STAGES])
     unittest.main(verbosity=2)

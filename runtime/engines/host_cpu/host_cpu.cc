@@ -156,10 +156,6 @@ HostValue from_eval(const EvalValue& value) {
   return result;
 }
 
-bool is_channels_last(const Value& value) {
-  return value.storage() != nullptr && value.storage()->format == StorageFormat::kNhwc;
-}
-
 uint64_t byte_count(const EvalValue& value) {
   uint64_t bytes = value.tensor == nullptr ? 0 : value.tensor->bytes.size();
   for (const EvalValue& element : value.elements) bytes += byte_count(element);
@@ -220,8 +216,7 @@ EvalOptions eval_options(const HostGraph& graph, const GraphHooks& hooks, GraphW
     const bool is_parts =
         value.producer() != nullptr &&
         value.producer()->op() == Op::kCall;  // the executor of the part has reported it
-    if (hooks.value_made && !is_parts)
-      hooks.value_made(value.name(), from_eval(made), is_channels_last(value));
+    if (hooks.value_made && !is_parts) hooks.value_made(value.name(), from_eval(made));
   };
   return options;
 }

@@ -185,7 +185,7 @@ TEST(HostCpu, WalkedNodesAreWorkOfTheDevice) {
   const auto device = shared_device(2).value();
   std::atomic<int> busy{0}, maximum{0};
   HybridObserver observer;
-  observer.value_made = [&](const std::string&, const HostValue&, bool) {
+  observer.value_made = [&](const std::string&, const HostValue&) {
     const int now = ++busy;
     for (int seen = maximum; now > seen && !maximum.compare_exchange_weak(seen, now);) {
     }

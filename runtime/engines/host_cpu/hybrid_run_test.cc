@@ -94,7 +94,7 @@ class AppendModel {
       b_.part().add_value_region(region++);
       b_.part().add_value_offset(0);
       b_.part().add_value_bytes(b_.model.types(static_cast<int>(type)).dims(1) < 0 ? 0 : 24);
-      b_.part().add_value_format(pb::FORMAT_DENSE);
+      b_.part().add_value_storage(0);
       b_.model.mutable_parts(0)->mutable_symbolic()->add_value_buffer(0xffffffff);
     }
   }
@@ -128,7 +128,7 @@ class HybridRunTest : public ::testing::Test {
 TEST_F(HybridRunTest, AStateIsWhatItWasAfterAnException) {
   ASSERT_TRUE(execute(1));
   HybridObserver fails;
-  fails.value_made = [](const std::string&, const HostValue&, bool) { throw std::bad_alloc(); };
+  fails.value_made = [](const std::string&, const HostValue&) { throw std::bad_alloc(); };
   EXPECT_THROW(static_cast<void>(execute(2, fails)), std::bad_alloc);
   const auto done = execute(3);
   ASSERT_TRUE(done) << done.error().message;

@@ -183,6 +183,18 @@ uint32_t ModelEmitter::type_index(const Type& type) {
   return types_[type] = static_cast<uint32_t>(model_.types_size() - 1);
 }
 
+uint32_t ModelEmitter::storage_index(const StorageMap& map) {
+  const auto [found, is_new] = storages_.try_emplace(map, static_cast<uint32_t>(storages_.size()));
+  if (!is_new) return found->second;
+  pb::StorageDef& def = *model_.add_storages();
+  for (const StoredAxis& axis : map) {
+    def.add_dim(static_cast<uint32_t>(axis.dim));
+    def.add_divisor(axis.divisor);
+    def.add_modulus(axis.modulus);
+  }
+  return found->second;
+}
+
 Result<void> ModelEmitter::emit_signature(const Graph& graph, bool has_symbolic) {
   SLUICE_TRY(emit_header());
   if (has_symbolic) emit_symbols(graph);

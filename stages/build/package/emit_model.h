@@ -54,6 +54,7 @@ class ModelEmitter {
   Result<void> emit_header();
   Result<void> check_kernels() const;
   uint32_t type_index(const Type& type);
+  uint32_t storage_index(const StorageMap& map);
   uint32_t emit_node(const std::string& name, const std::string& op, std::string_view engine,
                      uint64_t multiply_adds);
   uint32_t emit_node(const Node& node, EngineId engine);  // engine: the one that runs it
@@ -70,6 +71,7 @@ class ModelEmitter {
   pb::NodeNamesDef node_names_;
   std::map<SegmentId, size_t> objects_;  // index into the kernel store
   std::map<Type, uint32_t> types_;
+  std::map<StorageMap, uint32_t> storages_;
   std::map<std::string, uint32_t> ops_, engines_;
   std::map<SymbolId, uint32_t> symbols_;  // index into the sizes' symbols
   // 1 + the index of an expression; 0: it is of other symbols.

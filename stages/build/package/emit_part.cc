@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/ir/value_storage.h"
+
 namespace sluice {
 namespace {
 
@@ -59,10 +61,8 @@ uint32_t PartEmitter::add_value(const Value& value, uint32_t region, uint64_t of
   part_.add_value_region(region);
   part_.add_value_offset(offset);
   part_.add_value_bytes(bytes);
-  part_.add_value_format(value.storage() != nullptr &&
-                                 value.storage()->format == StorageFormat::kNhwc
-                             ? pb::FORMAT_NHWC
-                             : pb::FORMAT_DENSE);
+  part_.add_value_storage(is_stored_dense(value) ? 0
+                                                 : 1 + model_.storage_index(value.storage()->map));
   if (is_symbolic())
     def_.mutable_symbolic()->add_value_buffer(buffer < 0 ? kNoId : static_cast<uint32_t>(buffer));
   return static_cast<uint32_t>(part_.value_type_size() - 1);

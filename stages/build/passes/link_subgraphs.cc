@@ -63,7 +63,8 @@ Error does_not_fit(const Node& call, const Graph& callee, const std::string& wha
 // inside.
 bool are_stored_alike(const Value& outside, const Value& inside) {
   return outside.storage_id() == inside.storage_id() ||
-         (format_of(outside) == format_of(inside) && !append_axis(outside) && !append_axis(inside));
+         (storage_map_of(outside) == storage_map_of(inside) && !append_axis(outside) &&
+          !append_axis(inside));
 }
 
 Result<void> check_storages(const Node& call, const Graph& callee) {

@@ -138,12 +138,12 @@ class FormatChooser {
     if (wish_of_producer(value) == FormatWish::kDense) {
       if (!std::ranges::any_of(value.uses(), [&](const Use& u) { return is_read_nhwc(u); })) return;
       Value& copy = add_copy(value, value.name() + ":nhwc");
-      store(copy, StorageFormat::kNhwc);
+      store(copy, nhwc_map(copy.type().dims.size()));
       move_readers(value, copy, [&](const Use& use) { return is_read_nhwc(use); });
       return;
     }
     const bool is_copied = is_read_dense(value);
-    store(value, StorageFormat::kNhwc);
+    store(value, nhwc_map(value.type().dims.size()));
     if (!is_copied) return;
     Value& copy = add_copy(value, value.name() + ":dense");
     move_readers(value, copy, [&](const Use& use) { return wish_of(use) == FormatWish::kDense; });

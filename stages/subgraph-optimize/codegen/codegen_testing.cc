@@ -119,7 +119,7 @@ std::vector<float> random_floats(size_t count, std::mt19937& random) {
 }
 
 Result<GeneratedKernel> generate_copy(DType dtype, const std::vector<int64_t>& dims,
-                                      StorageFormat from, StorageFormat to,
+                                      const StorageMap& from, const StorageMap& to,
                                       const DeviceProfile& profile) {
   Module module;
   Graph& graph = module.add_graph("main", GraphRole::kRoot);

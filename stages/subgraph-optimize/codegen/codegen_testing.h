@@ -69,7 +69,7 @@ int64_t value_of(const Extent& extent, const std::vector<int64_t>& symbols);
 
 // Generates a TransData of fixed sizes.
 Result<GeneratedKernel> generate_copy(DType dtype, const std::vector<int64_t>& dims,
-                                      StorageFormat from, StorageFormat to,
+                                      const StorageMap& from, const StorageMap& to,
                                       const DeviceProfile& profile);
 
 // Packs on the host, by the definition in codegen.h.

@@ -225,19 +225,19 @@ PackSpec depthwise_weight_packing(const ConvSpec& s, int64_t nr) {
 }
 
 ConvKind choose_conv_kind(const ConvSpec& spec, const DeviceProfile& profile,
-                          const ConvFormats& formats) {
+                          const ConvStorage& stored) {
   const ConvSpec s = at_nominal(spec);
   const double copy_x = copy_cycles_of(s.n.nominal * s.ci * s.h.nominal * s.w.nominal, s.ci),
                copy_y = copy_cycles_of(s.n.nominal * s.co * s.oh.nominal * s.ow.nominal, s.co);
-  const auto copies_to = [&](StorageFormat format) {
-    return (formats.x == format ? 0 : copy_x) + (formats.y == format ? 0 : copy_y);
+  const auto copies_to = [&](const StorageMap& map) {
+    return (stored.x == map ? 0 : copy_x) + (stored.y == map ? 0 : copy_y);
   };
   const DepthwisePlan depthwise = choose_depthwise_plan(spec, profile);
   const double by_channels =
       depthwise.possible ? depthwise.cycles : choose_conv_plan(spec, profile).cycles;
   const DirectConvPlan direct = choose_direct_plan(spec, profile);
-  if (direct.possible && direct.cycles + copies_to(StorageFormat::kDense) <
-                             by_channels + copies_to(StorageFormat::kNhwc))
+  if (direct.possible &&
+      direct.cycles + copies_to(dense_map(4)) < by_channels + copies_to(nhwc_map(4)))
     return ConvKind::kDirect;
   return depthwise.possible ? ConvKind::kDepthwise : ConvKind::kContraction;
 }

@@ -62,13 +62,13 @@ std::string canonical_text(const DirectConvSpec& spec);
 enum class ConvKind { kContraction, kDepthwise, kDirect };  // the first two over NHWC tensors
 
 // How x is stored, and how the result is to be.
-struct ConvFormats {
-  StorageFormat x = StorageFormat::kDense, y = StorageFormat::kDense;
+struct ConvStorage {
+  StorageMap x = dense_map(4), y = dense_map(4);
 };
 
 // Returns the kind with the smallest estimate of cycles, copies between formats included.
 ConvKind choose_conv_kind(const ConvSpec& conv, const DeviceProfile& profile,
-                          const ConvFormats& formats);
+                          const ConvStorage& stored);
 
 // Returns GeneratedKernel.multiply_adds_per_block of a symbolic convolution with this estimate of
 // cycles.

@@ -36,7 +36,7 @@ struct Times {
   }
 };
 
-Times measure(const ConvSpec& s, const DeviceProfile& profile, StorageFormat neighbours) {
+Times measure(const ConvSpec& s, const DeviceProfile& profile, const StorageMap& neighbours) {
   Times t;
   t.name = fmt::format("n{} {}x{} {}->{} k{}x{} s{}{} d{}{} g{} o{}x{}", s.n.nominal, s.h.nominal,
                        s.w.nominal, s.ci, s.co, s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h,
@@ -57,16 +57,14 @@ Times measure(const ConvSpec& s, const DeviceProfile& profile, StorageFormat nei
   if (direct.possible) t.seconds[2] = best_time(generate_direct_conv({s}, profile), pointers);
   t.guess[0] = plan.cycles, t.guess[1] = depthwise.cycles, t.guess[2] = direct.cycles;
   t.chosen = choose_conv_kind(s, profile, {neighbours, neighbours});
-  if (neighbours == StorageFormat::kDense) {
+  if (neighbours == dense_map(4)) {
     FloatBuffer x2(s.n.nominal * s.h.nominal * s.w.nominal * s.ci),
         y2(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co);
     const std::vector<int64_t> x_dims = {s.n.nominal, s.ci, s.h.nominal, s.w.nominal},
                                y_dims = {s.n.nominal, s.co, s.oh.nominal, s.ow.nominal};
-    t.copies = best_time(generate_copy(DType::kF32, x_dims, StorageFormat::kDense,
-                                       StorageFormat::kNhwc, profile),
+    t.copies = best_time(generate_copy(DType::kF32, x_dims, dense_map(4), nhwc_map(4), profile),
                          {x2.data(), x.data()}) +
-               best_time(generate_copy(DType::kF32, y_dims, StorageFormat::kNhwc,
-                                       StorageFormat::kDense, profile),
+               best_time(generate_copy(DType::kF32, y_dims, nhwc_map(4), dense_map(4), profile),
                          {y2.data(), y.data()});
   }
   return t;
@@ -97,16 +95,15 @@ void bench_mobilenet(const DeviceProfile& profile, double peak) {
                                     {192, 1, 28}, {192, 2, 14}, {384, 1, 14}, {576, 1, 14},
                                     {576, 2, 7},  {960, 1, 7}};
   for (const auto& [channels, stride, out] : kLayers)
-    print(measure(square(channels, channels, 3, stride, out, channels), profile,
-                  StorageFormat::kNhwc),
+    print(measure(square(channels, channels, 3, stride, out, channels), profile, nhwc_map(4)),
           peak);
 }
 
 void bench_first(const DeviceProfile& profile, double peak) {
-  print(measure(square(3, 64, 7, 2, 112, 1), profile, StorageFormat::kDense), peak);
-  print(measure(square(3, 32, 3, 2, 112, 1), profile, StorageFormat::kDense), peak);
-  print(measure(square(1, 32, 5, 1, 28, 1), profile, StorageFormat::kDense), peak);
-  print(measure(square(3, 64, 3, 1, 256, 1), profile, StorageFormat::kDense), peak);
+  print(measure(square(3, 64, 7, 2, 112, 1), profile, dense_map(4)), peak);
+  print(measure(square(3, 32, 3, 2, 112, 1), profile, dense_map(4)), peak);
+  print(measure(square(1, 32, 5, 1, 28, 1), profile, dense_map(4)), peak);
+  print(measure(square(3, 64, 3, 1, 256, 1), profile, dense_map(4)), peak);
 }
 
 void bench_layout(const DeviceProfile& profile) {
@@ -118,8 +115,8 @@ void bench_layout(const DeviceProfile& profile) {
                                          {1024, 14 * 14},
                                          {2048, 49}}) {
     for (const bool to_nhwc : {true, false}) {
-      const StorageFormat from = to_nhwc ? StorageFormat::kDense : StorageFormat::kNhwc,
-                          to = to_nhwc ? StorageFormat::kNhwc : StorageFormat::kDense;
+      const StorageMap from = to_nhwc ? dense_map(4) : nhwc_map(4),
+                       to = to_nhwc ? nhwc_map(4) : dense_map(4);
       for (const DType dtype : {DType::kF32, DType::kU8}) {
         FloatBuffer a(int64_t{channels} * pixels), b(int64_t{channels} * pixels);
         const double seconds =
@@ -158,7 +155,7 @@ void bench_sweep(const DeviceProfile& profile, double peak, int count, unsigned 
     if (2 * s.n.nominal * s.oh.nominal * s.ow.nominal * s.co * (s.ci / s.groups) * s.kh * s.kw <
         20000000)
       continue;
-    all.push_back(measure(s, profile, StorageFormat::kDense));
+    all.push_back(measure(s, profile, dense_map(4)));
   }
   const auto speed = [](const Times& t) { return t.flops / t.total(t.chosen); };
   std::sort(all.begin(), all.end(),

@@ -195,7 +195,7 @@ TEST_P(ConvKinds, RefusesNonsense) {
 }
 
 TEST_P(ConvKinds, ChoosesByShape) {
-  const StorageFormat nhwc = StorageFormat::kNhwc, dense = StorageFormat::kDense;
+  const StorageMap nhwc = nhwc_map(4), dense = dense_map(4);
   const ConvSpec depthwise{.h = 28,
                            .w = 28,
                            .ci = 192,

@@ -15,7 +15,7 @@ int64_t number_or(const std::vector<int64_t>& numbers, size_t index, int64_t fal
 // The demands of a kind of kernel: the packing of its weight, the layout of its tensors, and its
 // generator.
 struct ConvStrategy {
-  StorageFormat format = StorageFormat::kNhwc;  // of x, the result and full epilogue operands
+  StorageMap map = nhwc_map(4);  // of x, the result and full epilogue operands
   BuildChain pack, unpack;
   PackSpec packing;
   std::function<KernelId(Lowering&, const ConvSpec&)> kernel;
@@ -52,7 +52,7 @@ ConvStrategy depthwise_strategy(const ConvSpec& spec, const DeviceProfile& profi
 
 ConvStrategy direct_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
   ConvStrategy strategy;
-  strategy.format = StorageFormat::kDense;
+  strategy.map = dense_map(4);
   set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups,
                          choose_direct_plan(spec, profile).rows, true});
   strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
@@ -64,9 +64,9 @@ ConvStrategy direct_strategy(const ConvSpec& spec, const DeviceProfile& profile)
 ConvStrategy choose_strategy(const ConvSpec& spec, const Contraction& contraction, const Value& x,
                              const Lowering& lowering) {
   const DeviceProfile& profile = lowering.profile();
-  const StorageFormat nhwc = StorageFormat::kNhwc;
-  const StorageFormat x_format = lowering.is_there(x, nhwc) ? nhwc : format_of(x);
-  switch (choose_conv_kind(spec, profile, {x_format, format_of(contraction.node->output())})) {
+  const StorageMap nhwc = nhwc_map(4);
+  const StorageMap x_map = lowering.is_there(x, nhwc) ? nhwc : storage_map_of(x);
+  switch (choose_conv_kind(spec, profile, {x_map, storage_map_of(contraction.node->output())})) {
     case ConvKind::kDepthwise:
       return depthwise_strategy(spec, profile);
     case ConvKind::kDirect:
@@ -79,14 +79,14 @@ ConvStrategy choose_strategy(const ConvSpec& spec, const Contraction& contractio
 // Finds an operand of the epilogue by its strides along the result's axes N, C, H, W. Rows of a
 // channels-last kernel are pixels, those of a direct one channels.
 Result<EpilogueOperand> address(const std::vector<Extent>& dims, const std::vector<Extent>& strides,
-                                StorageFormat format, const Node& node) {
+                                const StorageMap& map, const Node& node) {
   const auto pixels = joined_stride(dims, strides, 2, 4);
   if (!pixels)
     return make_error(ErrorCode::kNotLowerable,
                       "{}: an operand of its epilogue is broadcast along one axis of an image",
                       node.label());
   const bool has_images = !dims[0].is_fixed_at(1);
-  if (format == StorageFormat::kDense)
+  if (map == dense_map(4))
     return EpilogueOperand{has_images ? std::vector{strides[0]} : std::vector<Extent>(), strides[1],
                            *pixels};
   const auto rows =
@@ -98,7 +98,7 @@ Result<EpilogueOperand> address(const std::vector<Extent>& dims, const std::vect
 }  // namespace
 
 Result<void> add_conv_epilogue(Lowering& lowering, const Contraction& contraction,
-                               const loop::LoweredEpilogue& lowered, StorageFormat format,
+                               const loop::LoweredEpilogue& lowered, const StorageMap& map,
                                ConvSpec& spec, std::vector<Lowering::Operand>& operands) {
   const Type& result = contraction.result();
   const OperandSizes sizes(lowering.graph().module(), {&result});
@@ -107,10 +107,10 @@ Result<void> add_conv_epilogue(Lowering& lowering, const Contraction& contractio
   spec.epilogue.math = lowering.math();
   for (const loop::EpilogueRead& read : lowered.reads) {
     Value& value = lowering.operand_value(contraction, *read.value);
-    SLUICE_ASSIGN(Value * stored, lowering.stored(value, format, contraction.node));
+    SLUICE_ASSIGN(Value * stored, lowering.stored(value, map, contraction.node));
     operands.push_back({read.value, stored});
     SLUICE_ASSIGN(const std::vector<Extent> strides, sizes.walked_strides(read, *stored));
-    SLUICE_ASSIGN(EpilogueOperand operand, address(dims, strides, format, *contraction.node));
+    SLUICE_ASSIGN(EpilogueOperand operand, address(dims, strides, map, *contraction.node));
     spec.epilogue.operands.push_back(std::move(operand));
   }
   return {};
@@ -143,15 +143,15 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
   SLUICE_ASSIGN(ConvSpec spec, make_conv_spec(*contraction.anchor, x_inside, w_inside));
   Value& x_outside = lowering.operand_value(contraction, x_inside);
   const ConvStrategy strategy = choose_strategy(spec, contraction, x_outside, lowering);
-  const auto stored = [&](Value& value) { return lowering.stored(value, strategy.format, before); };
+  const auto stored = [&](Value& value) { return lowering.stored(value, strategy.map, before); };
   SLUICE_ASSIGN(Value * x, stored(x_outside));
   SLUICE_ASSIGN(Value * w, lowering.packed(lowering.operand_value(contraction, w_inside),
                                            strategy.pack, strategy.packing, before));
   std::vector<Lowering::Operand> operands = {{&x_inside, x}, {&w_inside, w, strategy.unpack}};
   SLUICE_ASSIGN(const loop::LoweredEpilogue epilogue, lower_epilogue(contraction));
-  SLUICE_TRY(add_conv_epilogue(lowering, contraction, epilogue, strategy.format, spec, operands));
+  SLUICE_TRY(add_conv_epilogue(lowering, contraction, epilogue, strategy.map, spec, operands));
   const KernelId kernel = strategy.kernel(lowering, spec);
-  return lowering.replace(contraction, std::move(operands), kernel, strategy.format);
+  return lowering.replace(contraction, std::move(operands), kernel, strategy.map);
 }
 
 }  // namespace sluice

@@ -14,7 +14,10 @@ class QuantizedLowering {
  public:
   QuantizedLowering(Lowering& lowering, const Contraction& contraction,
                     const QuantizedContraction& quantized)
-      : lowering_(lowering), contraction_(contraction), q_(quantized) {}
+      : lowering_(lowering), contraction_(contraction), q_(quantized) {
+    const size_t rank = q_.result->type().dims.size();
+    map_ = q_.is_conv() ? nhwc_map(rank) : dense_map(rank);
+  }
 
   Result<void> run() {
     SLUICE_ASSIGN(spec_.conv, q_.is_conv()
@@ -25,7 +28,7 @@ class QuantizedLowering {
     SLUICE_TRY(add_integers());
     SLUICE_TRY(add_epilogue());
     const KernelId kernel = add_kernel();
-    return lowering_.replace(contraction_, std::move(operands_), kernel, format());
+    return lowering_.replace(contraction_, std::move(operands_), kernel, map_);
   }
 
  private:
@@ -81,7 +84,8 @@ class QuantizedLowering {
   Result<void> add_integers() {
     Node* before = contraction_.node;
     Value& x_outside = lowering_.operand_value(contraction_, *q_.x.integers);
-    SLUICE_ASSIGN(Value * x, lowering_.stored(x_outside, format(), before));
+    SLUICE_ASSIGN(Value * x, q_.is_conv() ? lowering_.stored(x_outside, map_, before)
+                                          : lowering_.dense(x_outside, before));
     operands_.push_back({q_.x.integers, x});
     const Value& w = lowering_.operand_value(contraction_, *q_.w.integers);
     const auto pack = [this](Chain& chain) { packing_.pack(chain); };
@@ -102,11 +106,6 @@ class QuantizedLowering {
     return {};
   }
 
-  // Kernels of convolutions have pixels as rows.
-  StorageFormat format() const {
-    return q_.is_conv() ? StorageFormat::kNhwc : StorageFormat::kDense;
-  }
-
   Value& add_constant(SegmentId segment, const std::string& name) {
     return lowering_.graph().add_constant(segment, name);
   }
@@ -119,7 +118,7 @@ class QuantizedLowering {
     if (q_.result->type().dtype == DType::kI32) return {};
     SLUICE_ASSIGN(const loop::LoweredEpilogue lowered, lower_epilogue(contraction_, &q_));
     if (q_.is_conv())
-      return add_conv_epilogue(lowering_, contraction_, lowered, format(), spec_.conv, operands_);
+      return add_conv_epilogue(lowering_, contraction_, lowered, map_, spec_.conv, operands_);
     return add_matrix_epilogue(lowered);
   }
 
@@ -132,9 +131,9 @@ class QuantizedLowering {
     epilogue.loops = lowered.loops;
     epilogue.math = lowering_.math();
     for (const loop::EpilogueRead& read : lowered.reads) {
-      SLUICE_ASSIGN(Value * stored,
-                    lowering_.stored(lowering_.operand_value(contraction_, *read.value),
-                                     StorageFormat::kDense, contraction_.node));
+      SLUICE_ASSIGN(
+          Value * stored,
+          lowering_.dense(lowering_.operand_value(contraction_, *read.value), contraction_.node));
       operands_.push_back({read.value, stored});
       SLUICE_ASSIGN(const std::vector<Extent> strides, sizes.walked_strides(read, *stored));
       const auto rows = joined_stride(dims, strides, 0, dims.size() - 1);
@@ -157,6 +156,7 @@ class QuantizedLowering {
   Lowering& lowering_;
   const Contraction& contraction_;
   const QuantizedContraction& q_;
+  StorageMap map_;  // kernels of convolutions have pixels as rows
   Int8ConvSpec spec_;
   Int8Packing packing_;
   std::vector<Lowering::Operand> operands_;

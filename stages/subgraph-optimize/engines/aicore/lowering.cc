@@ -50,29 +50,34 @@ int64_t anchor_index(const Graph& body, const Value& anchor_result) {
   return index;
 }
 
-}  // namespace
-
-bool Lowering::is_there(const Value& value, StorageFormat format) const {
-  return !has_formats(value.type()) || format_of(value) == format ||
-         copies_.contains({value.id(), format});
+// Returns whether the value has other bytes in some map of this rank.
+bool can_store(const Value& value, const StorageMap& map) {
+  return has_formats(value.type()) && value.type().dims.size() == map.size();
 }
 
-Result<Value*> Lowering::stored(Value& value, StorageFormat format, Node* before) {
-  if (!has_formats(value.type()) || format_of(value) == format) return &value;
-  Value*& known = copies_[{value.id(), format}];
+}  // namespace
+
+bool Lowering::is_there(const Value& value, const StorageMap& map) const {
+  return !can_store(value, map) || storage_map_of(value) == map ||
+         copies_.contains({value.id(), map});
+}
+
+Result<Value*> Lowering::stored(Value& value, const StorageMap& map, Node* before) {
+  if (!can_store(value, map) || storage_map_of(value) == map) return &value;
+  Value*& known = copies_[{value.id(), map}];
   if (known == nullptr) {
-    SLUICE_ASSIGN(known, add_copy(value, format, before));
+    SLUICE_ASSIGN(known, add_copy(value, map, before));
   }
   return known;
 }
 
-Result<Value*> Lowering::add_copy(Value& value, StorageFormat format, Node* before) {
+Result<Value*> Lowering::add_copy(Value& value, const StorageMap& map, Node* before) {
   Node& node = graph_.add_node(Op::kTransData, {&value}, 1, before);
   trans_data_.push_back(&node);
   if (value.producer() != nullptr) node.set_origins(value.producer()->origins());
   node.output().set_type(value.type_id());
-  node.output().set_name(fmt::format("{}:{}", value.name(), format_name(format)));
-  store(node.output(), format);
+  node.output().set_name(fmt::format("{}:{}", value.name(), storage_map_name(map)));
+  store(node.output(), map);
   node.placement.engine = EngineId::kAicore;
   SLUICE_ASSIGN(const loop::LoweredNode lowered, loop::lower_node(node));
   node.placement.kernel =
@@ -81,18 +86,18 @@ Result<Value*> Lowering::add_copy(Value& value, StorageFormat format, Node* befo
 }
 
 // The result of the TransData takes the name, and the place in the graph.
-Result<void> Lowering::set_made(Node& node, StorageFormat format) {
+Result<void> Lowering::set_made(Node& node, const StorageMap& map) {
   Value& made = node.output();
-  const StorageFormat wanted = format_of(made);
-  if (!has_formats(made.type()) || wanted == format) return {};
+  const StorageMap wanted = storage_map_of(made);
+  if (!has_formats(made.type()) || wanted == map) return {};
   const std::string name = made.name();
-  store(made, format);
+  store(made, map);
   SLUICE_ASSIGN(Value * copy, add_copy(made, wanted, node.next()));
   graph_.replace_all_uses(made, *copy);
   copy->producer()->set_input(0, &made);
   copy->set_name(name);
-  made.set_name(fmt::format("{}:{}", name, format_name(format)));
-  copies_[{copy->id(), format}] = &made;
+  made.set_name(fmt::format("{}:{}", name, storage_map_name(map)));
+  copies_[{copy->id(), map}] = &made;
   return {};
 }
 
@@ -153,7 +158,7 @@ void Lowering::add_unread(const Contraction& contraction, std::vector<Operand>& 
 }
 
 Result<void> Lowering::replace(const Contraction& contraction, std::vector<Operand> operands,
-                               KernelId kernel, StorageFormat made) {
+                               KernelId kernel, const StorageMap& made) {
   add_unread(contraction, operands);
   return set_made(add_fused(contraction, operands, kernel), made);
 }

@@ -38,11 +38,14 @@ class Lowering {
                         [spec, generate, &own = profile()] { return generate(spec, own); });
   }
 
-  // Returns the value in a format: itself, or the result of a TransData before `before` that later
-  // callers share.
-  Result<Value*> stored(Value& value, StorageFormat format, Node* before);
+  // Returns the value stored in this order: itself, or the result of a TransData before `before`
+  // that later callers share. A value of another rank than the map's stays as it is.
+  Result<Value*> stored(Value& value, const StorageMap& map, Node* before);
+  Result<Value*> dense(Value& value, Node* before) {
+    return stored(value, dense_map(value.type().dims.size()), before);
+  }
   // Returns whether stored() needs no TransData, or has made it already.
-  bool is_there(const Value& value, StorageFormat format) const;
+  bool is_there(const Value& value, const StorageMap& map) const;
   // Erases the TransData that nothing reads.
   void erase_unread_copies();
 
@@ -59,17 +62,17 @@ class Lowering {
   };
   // Replaces the contraction by a Fused node that names the kernel. Its body unpacks, then computes
   // what the contraction did. What the body reads but the kernel does not follows the operands:
-  // numbers that are in the kernel's code. made: the format that the kernel writes; where the
+  // numbers that are in the kernel's code. made: the order in which the kernel writes; where the
   // result has another one, a TransData follows.
   Result<void> replace(const Contraction& contraction, std::vector<Operand> operands,
-                       KernelId kernel, StorageFormat made);
+                       KernelId kernel, const StorageMap& made);
   // Returns the graph's value for an epilogue operand; a constant of the body becomes one of the
   // graph.
   Value& operand_value(const Contraction& contraction, const Value& inside);
 
  private:
-  Result<Value*> add_copy(Value& value, StorageFormat format, Node* before);
-  Result<void> set_made(Node& node, StorageFormat format);
+  Result<Value*> add_copy(Value& value, const StorageMap& map, Node* before);
+  Result<void> set_made(Node& node, const StorageMap& map);
   void add_unread(const Contraction& contraction, std::vector<Operand>& operands);
   Node& add_fused(const Contraction& contraction, const std::vector<Operand>& operands,
                   KernelId kernel);
@@ -78,7 +81,7 @@ class Lowering {
   const GeneratorOptions& options_;
   KernelRequests& kernels_;
   ControlEdges control_;
-  std::map<std::pair<int32_t, StorageFormat>, Value*> copies_;  // by value id and format
+  std::map<std::pair<int32_t, StorageMap>, Value*> copies_;  // by value id and map
   std::vector<Node*> trans_data_;
   std::map<std::pair<int32_t, std::string>, Value*> packed_;  // by value id and text of the packing
 };
@@ -90,9 +93,9 @@ Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction,
 
 // Returns the convolution that a node of such an op computes, without an epilogue.
 Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x, const Value& w);
-// Gives a convolution its epilogue, whose operands, stored in the format, follow `operands`.
+// Gives a convolution its epilogue, whose operands, stored by the map, follow `operands`.
 Result<void> add_conv_epilogue(Lowering& lowering, const Contraction& contraction,
-                               const loop::LoweredEpilogue& lowered, StorageFormat format,
+                               const loop::LoweredEpilogue& lowered, const StorageMap& map,
                                ConvSpec& spec, std::vector<Lowering::Operand>& operands);
 
 }  // namespace sluice

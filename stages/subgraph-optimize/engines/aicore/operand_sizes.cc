@@ -4,6 +4,7 @@
 
 #include "common/ir/append_axis.h"
 #include "common/ir/module.h"
+#include "common/ir/value_storage.h"
 #include "common/symbolic/nominal.h"
 
 namespace sluice {
@@ -38,16 +39,21 @@ Result<std::vector<Extent>> OperandSizes::of(const Type& type) const {
 }
 
 Result<std::vector<Extent>> OperandSizes::strides(const Value& value) const {
-  const Storage* storage = value.storage();
-  const bool is_nhwc = storage != nullptr && storage->format == StorageFormat::kNhwc;
-  const std::vector<Dim>& capacity =
-      is_nhwc || append_axis(value) ? storage->dims : value.type().dims;
-  std::vector<Extent> strides(capacity.size(), 1);
-  for (size_t axis = capacity.size(); axis-- > 1;) {
-    SLUICE_ASSIGN(const Extent extent, of(capacity[axis]));
-    strides[axis - 1] = strides[axis] * extent;
+  const StorageMap map = storage_map_of(value);
+  const std::vector<Dim>& extents =
+      value.storage() == nullptr ? value.type().dims : value.storage()->dims;
+  std::vector<Extent> strides(value.type().dims.size(), 1);
+  Extent stride = 1;
+  for (size_t i = map.size(); i-- > 0;) {
+    if (map[i].divisor != 1 || map[i].modulus != 0)
+      return make_error(ErrorCode::kNotLowerable,
+                        "'{}' is stored in blocks, which no contraction "
+                        "reads",
+                        value.name());
+    strides[static_cast<size_t>(map[i].dim)] = stride;
+    SLUICE_ASSIGN(const Extent extent, of(extents[i]));
+    stride = stride * extent;
   }
-  if (is_nhwc) std::rotate(strides.begin() + 1, strides.end() - 1, strides.end());
   return strides;
 }
 
