@@ -54,13 +54,14 @@ std::string storage_fault(const StorageMap& map, size_t rank) {
 
 std::optional<uint64_t> stored_elements(const StorageMap& map,
                                         const std::vector<int64_t>& extents) {
-  constexpr int64_t kMost = int64_t{1} << 56;
+  constexpr int64_t kMaxElements = int64_t{1} << 56;
   int64_t elements = 1;
   for (const StoredAxis& axis : map) {
     const int64_t whole = extents[static_cast<size_t>(axis.dim)];
     const int64_t own = axis.modulus > 0 ? axis.modulus : (whole - 1) / axis.divisor + 1;
     if (whole == 0) return 0;
-    if (__builtin_mul_overflow(elements, own, &elements) || elements > kMost) return std::nullopt;
+    if (__builtin_mul_overflow(elements, own, &elements) || elements > kMaxElements)
+      return std::nullopt;
   }
   return static_cast<uint64_t>(elements);
 }

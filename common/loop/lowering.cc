@@ -318,7 +318,12 @@ std::optional<double> Lowering::known_real(InstructionId id) const {
   if (given.kind != InstructionKind::kConstant) return std::nullopt;
   if (given.dtype == DType::kF64) return std::bit_cast<double>(given.bits);
   if (given.dtype == DType::kF32) return std::bit_cast<float>(static_cast<uint32_t>(given.bits));
-  return given.dtype == DType::kBool ? std::optional<double>(given.bits != 0) : std::nullopt;
+  if (given.dtype == DType::kBool) return given.bits != 0;
+  const int unused = 64 - dtype_bits(given.dtype);
+  if (unused < 32) return std::nullopt;
+  const auto number = static_cast<int64_t>(given.bits << unused) >> unused;
+  return static_cast<double>(dtype_is_signed(given.dtype) ? number
+                                                          : static_cast<int64_t>(given.bits));
 }
 
 InstructionId Lowering::real(DType dtype, double value) {

@@ -109,7 +109,8 @@ class Lowering {
   // `value` where the guards hold, else `otherwise`.
   InstructionId guarded(std::vector<Guard> guards, InstructionId value, InstructionId otherwise);
   DType dtype_of(InstructionId id) const;
-  // The number that an instruction is known to be, of floats and bools.
+  // The number that an instruction is known to be, of floats, bools and integers of at most 32
+  // bits.
   std::optional<double> known_real(InstructionId id) const;
   // The value of an i64 instruction, for indices; it lies in [low, high].
   ExpressionId as_index(InstructionId id, int64_t low, int64_t high);

@@ -1,6 +1,5 @@
 // Conversions between real numbers and integers of 2 to 32 bits or floats of 4 and 8 bits.
 #include <algorithm>
-#include <cmath>
 
 #include "common/loop/lower/families.h"
 #include "common/loop/lower/narrow.h"
@@ -46,7 +45,7 @@ bool has_no_shift(const Node& node) {
 
 // x / scale, rounded to f32 whatever the dtypes are. A scale of E8M0 may be less than the least
 // normal f32.
-Result<Id> ratio_of(Lowering& l, const Node& node, const Index& index) {
+Result<Id> ratio(Lowering& l, const Node& node, const Index& index) {
   SLUICE_ASSIGN(Id x, l.element(*node.input(0), index));
   const bool is_wide = node.input(1)->type().dtype == DType::kF8E8M0;
   const DType real = is_wide ? DType::kF64 : DType::kF32;
@@ -56,16 +55,9 @@ Result<Id> ratio_of(Lowering& l, const Node& node, const Index& index) {
   return l.cast(div(l, x, l.cast(l.cast(scale, DType::kF32), real)), DType::kF32);
 }
 
-// The same, rounded to a whole number; NaN gives 0.
-Result<Id> rounded_ratio(Lowering& l, const Node& node, const Index& index) {
-  SLUICE_ASSIGN(Id ratio, ratio_of(l, node, index));
-  ratio = l.scalar(ScalarOp::kRound, ratio);
-  return select(l, l.scalar(ScalarOp::kEqual, ratio, ratio), ratio, l.real(DType::kF32, 0));
-}
-
 // Computes x / scale + zero point as a float of 8 or 4 bits.
 Result<Id> quantize_to_float(Lowering& l, const Node& node, const Index& index) {
-  SLUICE_ASSIGN(Id y, ratio_of(l, node, index));
+  SLUICE_ASSIGN(Id y, ratio(l, node, index));
   if (!has_no_shift(node)) {
     SLUICE_ASSIGN(const Id zero, parameter(l, node, 2, index, DType::kF64));
     y = add(l, l.cast(y, DType::kF64), zero);
@@ -78,23 +70,27 @@ Id clamp(Lowering& l, Id x, Id low, Id high) {
   return l.scalar(ScalarOp::kMin, l.scalar(ScalarOp::kMax, x, low), high);
 }
 
+// The same as saturated_steps, for integers of 32 bits, which f64 can hold.
+Id wide_steps(Lowering& l, Id steps, std::optional<Id> zero, DType to) {
+  Id y = l.scalar(ScalarOp::kRound, steps);
+  y = select(l, l.scalar(ScalarOp::kEqual, y, y), y, l.real(DType::kF32, 0));
+  y = l.cast(y, DType::kF64);
+  if (zero) y = add(l, y, l.cast(*zero, DType::kF64));
+  const double low = dtype_is_signed(to) ? -0x1p31 : 0;
+  y = clamp(l, y, l.real(DType::kF64, low), l.real(DType::kF64, low + 0x1p32 - 1));
+  return l.cast(l.cast(y, DType::kI64), to);
+}
+
 // Computes clamp(round(x / scale) + zero point).
 Result<Id> quantize(Lowering& l, const Node& node, size_t, const Index& index) {
   const DType to = node.output().type().dtype;
   if (dtype_is_float(to)) return quantize_to_float(l, node, index);
-  const DType wide = is_short(to) ? DType::kF32 : DType::kF64;
-  SLUICE_ASSIGN(Id y, rounded_ratio(l, node, index));
-  y = l.cast(y, wide);
+  SLUICE_ASSIGN(const Id steps, ratio(l, node, index));
+  std::optional<Id> zero;
   if (node.input(2) != nullptr) {
-    SLUICE_ASSIGN(const Id zero, parameter(l, node, 2, index, wide));
-    y = add(l, y, l.cast(zero, wide));
+    SLUICE_ASSIGN(zero, parameter(l, node, 2, index, DType::kF32));
   }
-  const int bits = dtype_bits(to);
-  const double low = dtype_is_signed(to) ? -std::ldexp(1.0, bits - 1) : 0;
-  const double high = std::ldexp(1.0, dtype_is_signed(to) ? bits - 1 : bits) - 1;
-  y = clamp(l, y, l.real(wide, low), l.real(wide, high));
-  y = l.cast(y, bits < 32 ? DType::kI32 : DType::kI64);
-  return is_narrow(to) ? narrowed(l, to, y, {}) : l.cast(y, to);
+  return is_short(to) ? saturated_steps(l, steps, zero, to) : wide_steps(l, steps, zero, to);
 }
 
 std::string quantize_reason(const Node& node) {

@@ -20,24 +20,6 @@ bool keeps_dims(const Node& node) {
 
 // ---- axes that are known
 
-std::optional<std::vector<bool>> known_axes(const Node& node) {
-  const size_t rank = node.input(0)->type().dims.size();
-  if (node.op() == Op::kArgMax || node.op() == Op::kArgMin) {
-    std::vector<bool> reduced(rank, false);
-    reduced[Lowering::axis_of(node.get(attributes::ArgMax::axis), rank)] = true;
-    return reduced;
-  }
-  const bool noop = node.get(attributes::Reduce::noop_with_empty_axes) != 0;
-  const Value* operand = node.input(1);
-  if (operand == nullptr || operand->type().dims[0] == Dim::fixed(0))
-    return std::vector<bool>(rank, !noop);
-  const auto axes = Lowering::integers(node, 1);
-  if (!axes) return std::nullopt;
-  std::vector<bool> reduced(rank, false);
-  for (const int64_t axis : *axes) reduced[Lowering::axis_of(axis, rank)] = true;
-  return reduced;
-}
-
 bool may_equal(const Module& module, const Dim& a, const Dim& b) {
   const auto range = [&](const Dim& dim) {
     return dim.is_fixed() ? Interval{dim.value, dim.value}
@@ -150,14 +132,32 @@ Result<void> check_axes(Lowering& l, const Node& node) {
 
 }  // namespace
 
+std::optional<std::vector<bool>> reduced_axes(const Node& node) {
+  const size_t rank = node.input(0)->type().dims.size();
+  if (node.op() == Op::kArgMax || node.op() == Op::kArgMin) {
+    std::vector<bool> reduced(rank, false);
+    reduced[Lowering::axis_of(node.get(attributes::ArgMax::axis), rank)] = true;
+    return reduced;
+  }
+  const bool noop = node.get(attributes::Reduce::noop_with_empty_axes) != 0;
+  const Value* operand = node.input(1);
+  if (operand == nullptr || operand->type().dims[0] == Dim::fixed(0))
+    return std::vector<bool>(rank, !noop);
+  const auto axes = Lowering::integers(node, 1);
+  if (!axes) return std::nullopt;
+  std::vector<bool> reduced(rank, false);
+  for (const int64_t axis : *axes) reduced[Lowering::axis_of(axis, rank)] = true;
+  return reduced;
+}
+
 std::string axes_reason(const Node& node) {
-  if (known_axes(node) || node.input(1)->type().dims[0].is_fixed()) return {};
+  if (reduced_axes(node) || node.input(1)->type().dims[0].is_fixed()) return {};
   return "the number of axes is known only while running";
 }
 
 Result<ReducedRow> ReducedRow::begin_nest(Lowering& l, const Node& node, int sweeps) {
   ReducedRow row(l, node);
-  auto reduced = known_axes(node);
+  auto reduced = reduced_axes(node);
   if (!reduced) {
     SLUICE_TRY(check_axes(l, node));
     reduced = keeps_dims(node) ? axes_of_kept_dims(node) : axes_of_dropped_dims(node);

@@ -9,6 +9,9 @@
 
 namespace sluice::loop {
 
+// The axes of the input of a Reduce*, ArgMax or ArgMin that are reduced, where they are known.
+std::optional<std::vector<bool>> reduced_axes(const Node& node);
+
 // Returns why a Reduce node's axes cannot be lowered.
 std::string axes_reason(const Node& node);
 

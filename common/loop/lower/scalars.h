@@ -30,6 +30,11 @@ InstructionId highest(Lowering& l, DType dtype);
 // An extent, or another expression, as a number of a dtype.
 InstructionId number_of(Lowering& l, DType dtype, ExpressionId value);
 
+// A number of steps (f32), rounded half to even, plus the zero point (of dtype `to`, if there is
+// one), saturated to `to`, an integer of at most 16 bits. NaN becomes the zero point.
+InstructionId saturated_steps(Lowering& l, InstructionId steps, std::optional<InstructionId> zero,
+                              DType to);
+
 // x to a power of at least 0, by squaring; integers are modulo 2^bits.
 InstructionId whole_power(Lowering& l, InstructionId x, int64_t exponent);
 

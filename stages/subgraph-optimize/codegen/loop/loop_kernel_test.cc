@@ -20,7 +20,7 @@ using loop::one_node;
 // making a kernel takes long. SLUICE_ALL_LOOPS in the environment: all calls.
 Result<void> run_sample(const loop::LoopGraph& graph, std::span<const int64_t> sizes,
                         std::span<std::byte* const> operands) {
-  constexpr size_t kSample = 7;
+  constexpr size_t kSample = 13;
   static size_t calls = 0;
   const size_t call = calls++;
   const bool all = std::getenv("SLUICE_ALL_LOOPS") != nullptr;
@@ -37,13 +37,15 @@ const bool kIsSet = [] {
 
 class LoopKernelTest : public testing::TestWithParam<size_t> {
  protected:
-  // What differs between the generated kernel and the evaluator.
-  std::string difference(const LoweringCase& test) {
+  // What differs between the generated kernel and the evaluator. last_cache_bytes: 0: those of the
+  // profile.
+  std::string difference(const LoweringCase& test, int64_t last_cache_bytes = 0) {
     if (GetParam() >= profiles_of_this_cpu().size()) return {};
+    DeviceProfile profile = profiles_of_this_cpu()[GetParam()];
+    if (last_cache_bytes > 0) profile.last_cache_bytes = last_cache_bytes;
     loop::set_loops_runner({[&](const loop::LoopGraph& graph, std::span<const int64_t> sizes,
                                 std::span<std::byte* const> operands) {
-                              return run_loop_kernel(graph, sizes, operands,
-                                                     profiles_of_this_cpu()[GetParam()]);
+                              return run_loop_kernel(graph, sizes, operands, profile);
                             },
                             0});
     std::string text = lowering_difference(test);
@@ -63,6 +65,34 @@ TEST_P(LoopKernelTest, Elementwise) {
   EXPECT_EQ(difference({one_node("%x: f16[33, 65], %b: f16[33, 1]", "%y = Mul(%x, %b)")}), "");
   EXPECT_EQ(difference({one_node("%x: u8[333], %b: u8[333]", "%y = Max(%x, %b)")}), "");
   EXPECT_EQ(difference({one_node("%x: i64[333], %b: i64[333]", "%y = Less(%x, %b)")}), "");
+}
+
+// Rows begin anywhere in a vector.
+TEST_P(LoopKernelTest, PastCaches) {
+  for (const std::string dims : {"5, 300", "3, 1001", "7, 33", "4, 512"}) {
+    for (const std::string type : {"f32", "f64", "u8"}) {
+      const std::string rows = dims.substr(0, 1);
+      const std::string inputs =
+          "%x: " + type + "[" + dims + "], %b: " + type + "[" + rows + ", 1]";
+      EXPECT_EQ(difference({one_node(inputs, "%y = Add(%x, %b)")}, 1), "") << inputs;
+    }
+  }
+  for (const int64_t n : {0, 1, 17, 300, 1001}) {
+    EXPECT_EQ(
+        difference({one_node("%x: f32[5, N], %b: f32[5, 1]", "%y = Mul(%x, %b)"), {{"N", n}}}, 1),
+        "")
+        << n;
+  }
+}
+
+// What the lanes share is computed once before them.
+TEST_P(LoopKernelTest, SharedByLanes) {
+  const std::string graphs =
+      "graph @main(%x: i32[5, N], %b: i32[5, 1]) -> (%y) {\n%y = Fused(%x, %b) {body = @f}\n}\n"
+      "graph @f(%x: i32[5, N], %b: i32[5, 1]) -> (%y) fused {\n%c = Div(%b, %b)\n"
+      "%y = Add(%x, %c)\n}\n";
+  for (const int64_t n : {0, 1, 40})
+    EXPECT_EQ(difference({graphs, {{"N", n}}, 0, {{"b", {1, 9}}}}), "") << n;
 }
 
 TEST_P(LoopKernelTest, Transposes) {

@@ -36,7 +36,7 @@ bool NestEmitter::differs_by_copy(ExpressionId id) const {
 void NestEmitter::emit_instructions(size_t sweep) {
   for (const InstructionId id : flat_.nest.sweeps[sweep].instructions) {
     const auto i = static_cast<size_t>(id);
-    if (part_ != Part::kAll && by_repeat_[i] != (part_ == Part::kInside)) continue;
+    if (part_ != Part::kAll && inside_[i] != (part_ == Part::kInside)) continue;
     if (piece_.is_tile && load_tile(id)) continue;
     const std::vector<bool>& by_copy = piece_.is_tile ? by_tile_ : by_lane_;
     const int copies = by_copy[i] ? piece_.copies : 1;

@@ -53,11 +53,15 @@ class NestEmitter {
   void emit_unit(llvm::Value* unit, llvm::Value* chunk, llvm::Value* chunks);
   void emit_inner_axes(size_t axis, llvm::Value* begin, llvm::Value* end);
   void emit_lane_axis(llvm::Value* begin, llvm::Value* end, const std::function<void()>& point);
+  bool is_cut_evenly() const;
+  bool shares_by_lane() const;
   void emit_tiles(llvm::Value* begin, llvm::Value* end);
   void set_part(llvm::Value* rows, llvm::Value* columns);
   // Runs `body` for pieces that cover [begin, end) of an axis, with `carried` values through all.
+  // is_even: no piece is smaller than the others.
   IrValues emit_pieces(SymbolId symbol, llvm::Value* begin, llvm::Value* end, IrValues carried,
-                       const std::function<IrValues(const IrValues& carried)>& body);
+                       const std::function<IrValues(const IrValues& carried)>& body,
+                       bool is_even = false);
   void emit_guarded_point();
   // Guards that hold for the piece at hand.
   enum class IgnoredGuards : uint8_t { kNone, kUniform, kAll };
@@ -78,7 +82,7 @@ class NestEmitter {
   IrValues emit_iteration(size_t sweep, const IrValues& carried);
 
   // ---- what the points of an axis share (nest_repeat.cc)
-  // Which instructions are emitted: those that do not depend on the repeat axis, or the others.
+  // Which instructions are emitted: those before the innermost loop, or those inside (inside_).
   enum class Part : uint8_t { kAll, kBefore, kInside };
   struct SharedLoad {                  // of one copy of a load
     llvm::Value* condition = nullptr;  // of its guards; null: there are none, or they differ
@@ -132,7 +136,11 @@ class NestEmitter {
   void emit_store(const loop::Store& store, ExpressionId offset, int copy);
   void store_elements(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset, int copy,
                       llvm::Value* value, llvm::Value* mask);
+  int stored_vector_bytes(size_t sweep, size_t number);
+  bool is_worth_aligning();
   bool store_past_caches(size_t sweep, size_t number);
+  llvm::Value* emit_until_aligned(llvm::Value* begin, llvm::Value* end,
+                                  const std::function<void()>& point);
   bool reads_buffer(loop::BufferId buffer) const;
   bool load_tile(loop::InstructionId id);
   llvm::Value* load_guarded(loop::InstructionId id, int copy);
@@ -203,7 +211,8 @@ class NestEmitter {
   std::map<std::pair<loop::InstructionId, int>, SharedLoad> shared_;  // and by copy
   // By instruction: differs between lanes, tile copies, points of the repeat axis.
   std::vector<bool> by_lane_, by_tile_, by_repeat_;
-  std::vector<IrValues> values_;              // by instruction: one, or one a copy
+  std::vector<bool> inside_;      // by instruction: depends on the axis of the innermost loop
+  std::vector<IrValues> values_;  // by instruction: one, or one a copy
   std::map<ExpressionId, int64_t> repeated_;  // looked up only
   std::vector<Carried> accumulators_;         // present, or final, values
 };

@@ -2,6 +2,7 @@
 //
 //   for unit in the block's part of (block axes, chunks of the split axis):
 //     for rest axes:
+//       instructions that all lanes share
 //       for lane axis of the chunk, by copies * lanes:            (vector along an outer axis)
 //         sweeps: for inner axes: instructions; stores
 //
@@ -56,6 +57,7 @@ NestEmitter::NestEmitter(KernelBuilder& builder, loop::LoopGraph& graph, FlatNes
                  : differing_instructions(graph_, flat_, {axis(plan_.tile_axis).symbol}, false);
   if (plan_.repeat_axis >= 0)
     by_repeat_ = differing_instructions(graph_, flat_, {axis(plan_.repeat_axis).symbol}, false);
+  inside_ = plan_.repeat_axis >= 0 ? by_repeat_ : by_lane_;
   values_.resize(flat_.nest.instructions.size());
   accumulators_.resize(flat_.nest.accumulators.size());
   choose_loops();
@@ -139,15 +141,47 @@ void NestEmitter::emit_inner_axes(size_t number, Value* begin, Value* end) {
     emit_lane_axis(begin, end, [&] { emit_guarded_point(); });
   } else {
     piece_ = {1, 1};
-    emit_point();
+    lane_symbol_ = copy_symbol_ = -1;
+    emit_guarded_point();
   }
 }
 
 void NestEmitter::emit_lane_axis(Value* begin, Value* end, const std::function<void()>& point) {
   lane_symbol_ = copy_symbol_ = axis(plan_.axis).symbol;
-  emit_pieces(lane_symbol_, begin, end, {}, [&](const IrValues&) {
-    point();
-    return IrValues{};
+  const auto pieces = [&] {
+    Value* from = emit_until_aligned(begin, end, point);
+    const auto piece = [&](const IrValues&) {
+      point();
+      return IrValues{};
+    };
+    emit_pieces(lane_symbol_, from, end, {}, piece, from == begin && is_cut_evenly());
+  };
+  if (plan_.repeat_axis >= 0 || !shares_by_lane()) return pieces();
+  const auto with_shared = [&] {  // without points nothing is computed, not even faults
+    piece_ = {1, 1};
+    part_ = Part::kBefore;
+    emit_instructions(0);
+    part_ = Part::kInside;
+    pieces();
+    part_ = Part::kAll;
+  };
+  b_.if_else(b_.ir().CreateICmpSLT(begin, end), with_shared, [] {});
+}
+
+// Whether the lane axis, and each chunk of it, is a number of whole pieces.
+bool NestEmitter::is_cut_evenly() const {
+  const auto points = graph_.expressions.as_constant(axis(plan_.axis).extent);
+  return points && *points % (int64_t{plan_.lanes} * plan_.unroll) == 0;
+}
+
+// Whether the lanes of a point share work, which is done once before their loop.
+bool NestEmitter::shares_by_lane() const {
+  const std::vector<loop::Sweep>& sweeps = flat_.nest.sweeps;
+  if (sweeps.size() != 1 || !sweeps[0].axes.empty() || !flat_.nest.accumulators.empty())
+    return false;
+  return std::ranges::any_of(sweeps[0].instructions, [&](loop::InstructionId id) {
+    return !inside_[static_cast<size_t>(id)] &&
+           instruction(id).kind != loop::InstructionKind::kConstant;
   });
 }
 
@@ -224,13 +258,13 @@ std::optional<std::pair<Value*, Value*>> NestEmitter::extremes(ExpressionId id) 
     return true;
   };
   // The lane axis counts on from its present value.
-  if (const auto linear = loop::split_linear(graph_.expressions, id, lane_symbol_)) {
-    const auto stride = graph_.expressions.as_constant(linear->stride);
+  if (lane_symbol_ >= 0) {
+    const auto linear = loop::split_linear(graph_.expressions, id, lane_symbol_);
+    const auto stride =
+        linear ? graph_.expressions.as_constant(linear->stride) : std::optional<int64_t>();
     if (!stride) return std::nullopt;
     Value* span = b_.index(*stride * (int64_t{piece_.lanes} * piece_.copies - 1));
     (*stride > 0 ? high : low) = span;
-  } else {
-    return std::nullopt;
   }
   for (const loop::Sweep& sweep : flat_.nest.sweeps) {
     for (const loop::AxisId inner : sweep.axes) {
@@ -295,7 +329,8 @@ void NestEmitter::set_part(Value* rows, Value* columns) {
 }
 
 IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrValues carried,
-                                  const std::function<IrValues(const IrValues&)>& body) {
+                                  const std::function<IrValues(const IrValues&)>& body,
+                                  bool is_even) {
   const auto run = [&](Value* from, Value* to, int64_t step, Piece piece, bool is_masked) {
     carried = b_.loop(from, to, step, carried, [&](Value* i, const IrValues& now) {
       index_.set_axis(symbol, i);
@@ -315,6 +350,7 @@ IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrV
     return carried;
   }
   begin = run(begin, whole(begin, at_once), at_once, {plan_.lanes, plan_.unroll}, false);
+  if (is_even) return carried;
   // A remainder of known length is one piece.
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(b_.sub(end, begin));
   if (has_masks() && known != nullptr) {

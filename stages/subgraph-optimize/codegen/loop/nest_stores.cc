@@ -9,6 +9,16 @@ using llvm::Value;
 using loop::InstructionId;
 using loop::InstructionKind;
 
+namespace {
+
+// Vectors of this many bytes have stores past the caches.
+constexpr int kMinAligned = 32;
+// A row of so many vectors, with so few instructions, is worth beginning with a part of one.
+constexpr int64_t kLongRow = 16;
+constexpr size_t kMostlyMoved = 4;
+
+}  // namespace
+
 llvm::Type* NestEmitter::memory_type(DType dtype) {
   switch (dtype) {
     case DType::kF16:
@@ -120,18 +130,62 @@ void NestEmitter::emit_stores(size_t sweep) {
   }
 }
 
+// The bytes of a whole vector of neighbours that is stored to an operand. 0: the store is none.
+int NestEmitter::stored_vector_bytes(size_t sweep, size_t number) {
+  const loop::Store& store = flat_.nest.sweeps[sweep].stores[number];
+  const loop::Buffer& buffer = graph_.buffers[static_cast<size_t>(store.access.buffer)];
+  const ExpressionId offset = flat_.stores[sweep][number];
+  if (buffer.is_local || piece_.mask != nullptr || piece_.lanes == 1) return 0;
+  if (!piece_.masks.empty() || !store.guards.empty() || !is_row(buffer, offset)) return 0;
+  return differs(offset) ? piece_.lanes * loop::access_bits(buffer.dtype) / 8 : 0;
+}
+
+// Whether the points of a long row begin where whole vectors can be stored with their alignment: a
+// vector that is not aligned cannot go past the caches, and one of a line's length takes two lines.
+bool NestEmitter::is_worth_aligning() {
+  const loop::Sweep& sweep = flat_.nest.sweeps[0];
+  const bool is_row = flat_.nest.sweeps.size() == 1 && sweep.axes.empty() &&
+                      sweep.stores.size() == 1 && plan_.repeat_axis < 0;
+  if (!is_row || stored_vector_bytes(0, 0) < kMinAligned) return false;
+  const std::vector<bool> values(flat_.nest.instructions.size(), true);
+  if (expression_differs(graph_, flat_.stores[0][0], {}, values)) return false;
+  return nominal_number(graph_, axis(plan_.axis).extent) >= kLongRow * plan_.lanes &&
+         (plan_.bypasses_caches || (has_masks() && flat_.nest.instructions.size() <= kMostlyMoved));
+}
+
+// Computes the points before the first one whose element has the alignment of vectors. Returns that
+// one.
+Value* NestEmitter::emit_until_aligned(Value* begin, Value* end,
+                                       const std::function<void()>& point) {
+  piece_ = {plan_.lanes, plan_.unroll};
+  if (!is_worth_aligning()) return begin;
+  const loop::Store& store = flat_.nest.sweeps[0].stores[0];
+  const loop::Buffer& buffer = graph_.buffers[static_cast<size_t>(store.access.buffer)];
+  const int bytes = stored_vector_bytes(0, 0);
+  index_.set_axis(lane_symbol_, begin);
+  Value* first = address(buffer, store.access.buffer, flat_.stores[0][0], 0);
+  Value* behind = b_.ir().CreateNeg(b_.ir().CreatePtrToInt(first, b_.index_type()));
+  behind = b_.div(b_.ir().CreateAnd(behind, b_.index(bytes - 1)), bytes / plan_.lanes);
+  Value* aligned = b_.min(b_.add(begin, behind), end);
+  const int lanes = has_masks() ? plan_.lanes : 1;
+  b_.loop(begin, aligned, lanes, [&](Value* i) {
+    index_.set_axis(lane_symbol_, i);
+    piece_ = {lanes, 1};
+    if (lanes > 1) piece_.mask = b_.mask(b_.sub(aligned, i), lanes);
+    point();
+  });
+  return aligned;
+}
+
 // Whole vectors of an operand that this nest does not read, when their addresses are aligned.
 // False: nothing was emitted.
 bool NestEmitter::store_past_caches(size_t sweep, size_t number) {
   const loop::Store& store = flat_.nest.sweeps[sweep].stores[number];
+  const int bytes = stored_vector_bytes(sweep, number);
+  if (!plan_.bypasses_caches || bytes < kMinAligned || reads_buffer(store.access.buffer))
+    return false;
   const loop::Buffer& buffer = graph_.buffers[static_cast<size_t>(store.access.buffer)];
   const ExpressionId offset = flat_.stores[sweep][number];
-  if (!plan_.bypasses_caches || buffer.is_local || piece_.mask != nullptr || piece_.lanes == 1)
-    return false;
-  if (!piece_.masks.empty() || !store.guards.empty() || !is_row(buffer, offset)) return false;
-  if (!differs(offset) || reads_buffer(store.access.buffer)) return false;
-  const int bytes = piece_.lanes * loop::access_bits(buffer.dtype) / 8;
-  if (bytes < 32) return false;
   llvm::IRBuilder<>& ir = b_.ir();
   IrValues to, stored;
   Value* bits = nullptr;

@@ -9,24 +9,6 @@ namespace {
 
 using Id = loop::InstructionId;
 
-// Returns a number of steps, rounded half to even, plus the zero point, saturated. It is clamped
-// before it is rounded: between the bounds, adding 1.5 * 2^23 rounds and leaves the integer in the
-// low bits. NaN becomes the zero point.
-Id in_bytes(loop::Lowering& l, Id steps, int32_t zero, DType to) {
-  constexpr float kMagic = 12582912.0f;
-  constexpr int32_t kMagicBits = 0x4B400000;
-  const int32_t lowest = to == DType::kI8 ? -128 : 0;
-  const auto is_less = [&](Id a, Id b) { return l.scalar(loop::ScalarOp::kLess, a, b); };
-  const Id low = l.real(DType::kF32, lowest - zero),
-           high = l.real(DType::kF32, lowest + 255 - zero);
-  const Id is_number = l.scalar(loop::ScalarOp::kEqual, steps, steps);
-  steps = select(l, is_number, steps, l.real(DType::kF32, 0));
-  steps = select(l, is_less(low, steps), steps, low);
-  steps = select(l, is_less(steps, high), steps, high);
-  const Id bits = l.bit_cast(add(l, steps, l.real(DType::kF32, kMagic)), DType::kI32);
-  return l.cast(add(l, bits, l.integer(DType::kI32, zero - kMagicBits)), to);
-}
-
 class EpilogueLowering {
  public:
   EpilogueLowering(const Contraction& contraction, const QuantizedContraction* quantized)
@@ -65,7 +47,7 @@ class EpilogueLowering {
     }
     rules.finish = [factor, zero, to = rules.stored](loop::Lowering& l, Id value) {
       if (factor != 1) value = mul(l, value, l.real(DType::kF32, factor));
-      return in_bytes(l, value, zero, to);
+      return loop::saturated_steps(l, value, l.integer(to, zero), to);
     };
     return {};
   }

@@ -1,5 +1,5 @@
 // Lowers subgraphs of the engine `vector`: every node becomes a kernel that is generated from its
-// loops, but for views, whose result is their input's bytes.
+// loops, but for views, whose result is their input's bytes, and long reductions, which become two.
 #include "common/ir/clone.h"
 #include "common/loop/lowering.h"
 #include "common/ops/attributes.h"
@@ -8,6 +8,7 @@
 #include "common/pass/control_edges.h"
 #include "common/target/vector.h"
 #include "stages/subgraph-optimize/engines/kernels.h"
+#include "stages/subgraph-optimize/engines/vector/split_reductions.h"
 
 namespace sluice {
 namespace {
@@ -116,6 +117,7 @@ class Wrapper {
 }  // namespace
 
 Result<void> lower_vector(Graph& graph, const GeneratorOptions& options, KernelRequests& kernels) {
+  split_reductions(graph);
   ValueFacts facts(graph);
   SLUICE_TRY(infer_graph(graph, facts));
   ControlEdges control(graph);
