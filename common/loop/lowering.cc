@@ -204,9 +204,10 @@ ExpressionId Lowering::flatten(const Index& index, const Index& extents) {
 Index Lowering::unflatten(ExpressionId position, const Index& extents) {
   Index index(extents.size());
   for (size_t i = extents.size(); i-- > 0;) {
+    const auto known = table().as_constant(extents[i]);
     if (i == 0) {
       index[i] = position;
-    } else if (table().as_constant(extents[i]) == 1) {
+    } else if (known && *known <= 1) {
       index[i] = number(0);
     } else {
       const ExpressionId outer = table().floor_divide(position, extents[i]);

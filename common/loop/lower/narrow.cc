@@ -176,9 +176,8 @@ Id narrowed_e8m0(Lowering& l, Id x, const Narrowing& narrowing) {
 
 Id widened_integer(Lowering& l, DType from, Id bits) {
   if (!dtype_is_signed(from)) return bits;
-  const Id above = l.integer(DType::kI8, 8 - dtype_bits(from));
-  const Id moved = l.scalar(ScalarOp::kShiftLeft, l.bit_cast(bits, DType::kI8), above);
-  return l.scalar(ScalarOp::kShiftRight, moved, above);
+  const Id sign = l.integer(DType::kI8, 1 << (dtype_bits(from) - 1));
+  return sub(l, l.scalar(ScalarOp::kXor, l.bit_cast(bits, DType::kI8), sign), sign);
 }
 
 Id narrowed_integer(Lowering& l, DType to, Id number) {
