@@ -25,8 +25,6 @@ constexpr std::array kPasses = {
     Pass{"infer-types", "gives every value its type, folding constants on the way", infer_types,
          PassLevel::kO0},
     // From here on types are known.
-    Pass{"refine-operands", "gives operands of elementwise nodes the dims of promised results",
-         refine_operands, PassLevel::kO0},
     Pass{"normalize-dropout", "makes Dropout outside training an Identity", normalize_dropout,
          PassLevel::kO0},
     Pass{"normalize-cross-entropy", "writes sums of softmax losses as sums over a LogSoftmax",

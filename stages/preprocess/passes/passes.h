@@ -10,7 +10,6 @@ namespace sluice {
 Result<bool> select_outputs(Graph& graph, const Options& options);
 Result<bool> normalize_zipmap(Graph& graph, const Options& options);
 Result<bool> infer_types(Graph& graph, const Options& options);
-Result<bool> refine_operands(Graph& graph, const Options& options);
 Result<bool> normalize_dropout(Graph& graph, const Options& options);
 Result<bool> normalize_cross_entropy(Graph& graph, const Options& options);
 Result<bool> normalize_padding(Graph& graph, const Options& options);

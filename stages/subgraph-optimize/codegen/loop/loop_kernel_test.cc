@@ -214,7 +214,7 @@ TEST_P(LoopKernelTest, ReductionsOverAxesOfAnOperand) {
       test.ranges["x"] = {-1, 1};
       test.values["k"] = axes;
       EXPECT_EQ(difference(test), "") << op << axis;
-      if (axis != 1) continue;
+      if (axis != 1 || GetParam() >= profiles_of_this_cpu().size()) continue;
       test.graphs =
           one_node("%x: f32[19, 33, N], %k: i64[1]", "%y: f32[19, 1, N] = " + op + "(%x, %k)");
       test.sizes = {{"N", 47}};
