@@ -92,7 +92,7 @@ Result<void> cast_from_strings(EvalCall& call, DType to, const Narrowing& narrow
 Result<void> cast(EvalCall& call, DType to) {
   const Input& x = call.input(0);
   if (!call.has(0)) return call.bad_value("it has no input");
-  if (x.dtype == DType::kString && to == DType::kString) {
+  if (x.dtype == to) {
     call.set_value(0, value_of(call.operands[0]));
     return {};
   }

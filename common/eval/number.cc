@@ -5,68 +5,10 @@
 #include <cmath>
 #include <limits>
 
+#include "common/base/float_format.h"
+
 namespace sluice::eval {
 namespace {
-
-// The layout of a float of at most 16 bits.
-struct FloatFormat {
-  int mantissa;
-  int bias;
-  double largest;
-  bool infinite;    // has infinities
-  uint32_t nan;     // canonical NaN without sign
-  bool signed_nan;  // NaN keeps a sign bit, and there is a negative zero
-  int bits;
-};
-
-constexpr FloatFormat kHalf{10, 15, 65504.0, true, 0x7e00, true, 16};
-constexpr FloatFormat kE4M3FN{3, 7, 448.0, false, 0x7f, true, 8};
-constexpr FloatFormat kE4M3FNUZ{3, 8, 240.0, false, 0x80, false, 8};
-constexpr FloatFormat kE5M2{2, 15, 57344.0, true, 0x7f, true, 8};
-constexpr FloatFormat kE5M2FNUZ{2, 16, 57344.0, false, 0x80, false, 8};
-constexpr FloatFormat kE2M1{1, 1, 6.0, false, 0x8, true, 4};  // has no NaN: it becomes -0
-
-const FloatFormat* small_float(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return &kHalf;
-    case DType::kF8E4M3FN:
-      return &kE4M3FN;
-    case DType::kF8E4M3FNUZ:
-      return &kE4M3FNUZ;
-    case DType::kF8E5M2:
-      return &kE5M2;
-    case DType::kF8E5M2FNUZ:
-      return &kE5M2FNUZ;
-    case DType::kF4E2M1:
-      return &kE2M1;
-    default:
-      return nullptr;
-  }
-}
-
-// Returns exact powers of two, made from their exponent field.
-double power_of_two(int exponent) {
-  return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
-}
-
-double decode(const FloatFormat& format, uint32_t bits) {
-  const uint32_t sign_bit = 1u << (format.bits - 1);
-  const uint32_t magnitude = bits & (sign_bit - 1);
-  if (!format.signed_nan && bits == format.nan) return std::numeric_limits<double>::quiet_NaN();
-  const double sign = (bits & sign_bit) != 0 ? -1.0 : 1.0;
-  const int field = static_cast<int>(magnitude >> format.mantissa);
-  const double fraction = magnitude & ((1u << format.mantissa) - 1);
-  const double quantum = power_of_two(std::max(field, 1) - format.bias - format.mantissa);
-  const double hidden = field == 0 ? 0.0 : static_cast<double>(1u << format.mantissa);
-  const double value = (hidden + fraction) * quantum;
-  if (value > format.largest) {  // the value maps to the codes above the largest value
-    const bool infinity = format.infinite && fraction == 0;
-    return sign * (infinity ? std::numeric_limits<double>::infinity()
-                            : std::numeric_limits<double>::quiet_NaN());
-  }
-  return sign * value;
-}
 
 uint32_t encode(const FloatFormat& format, double value, bool saturate) {
   const uint32_t sign = std::signbit(value) ? 1u << (format.bits - 1) : 0;
@@ -178,8 +120,8 @@ void load_small_floats(DType dtype, const std::byte* data, int64_t first, int64_
     } else if (dtype == DType::kF8E8M0) {
       into[i] = static_cast<U>(decode_e8m0(bytes[at]));
     } else {
-      into[i] =
-          static_cast<U>(decode(*format, format->bits == 4 ? packed_at(data, at, 4) : bytes[at]));
+      into[i] = static_cast<U>(
+          float_of_bits(*format, format->bits == 4 ? packed_at(data, at, 4) : bytes[at]));
     }
   }
 }
@@ -196,8 +138,9 @@ void store_small_floats(DType dtype, std::byte* data, int64_t first, int64_t cou
     if (dtype == DType::kBF16) {
       words[at] = float_to_bf16(static_cast<float>(value));
     } else if (dtype == DType::kF16) {
-      words[at] = sizeof(U) == 4 ? float_to_half(static_cast<float>(value))
-                                 : static_cast<uint16_t>(encode(kHalf, value, false));
+      words[at] = sizeof(U) == 4
+                      ? float_to_half(static_cast<float>(value))
+                      : static_cast<uint16_t>(encode(*small_float(DType::kF16), value, false));
     } else if (dtype == DType::kF8E8M0) {
       bytes[at] = encode_e8m0(value, narrowing);
     } else if (format->bits == 4) {

@@ -53,6 +53,7 @@ class Interpreter {
   Result<void> store(const Store& store);
   Result<bool> all_hold(const std::vector<Guard>& guards) const;
   Result<std::byte*> locate(const Access& access) const;
+  Result<std::byte*> locate_byte(const Access& access) const;
   void set_register(InstructionId id, uint64_t value);
   void combine(const Accumulator& accumulator, Running& running);
 
@@ -134,6 +135,7 @@ void Interpreter::forget_local_buffers() {
 Result<std::byte*> Interpreter::locate(const Access& access) const {
   const Buffer& buffer = graph_.buffers[at(access.buffer)];
   const Memory& memory = memories_[at(access.buffer)];
+  if (is_packed(buffer.dtype)) return locate_byte(access);
   std::vector<int64_t> index;
   for (size_t i = 0; i < access.index.size(); ++i) {
     SLUICE_ASSIGN(const int64_t own, evaluate(access.index[i]));
@@ -149,6 +151,15 @@ Result<std::byte*> Interpreter::locate(const Access& access) const {
     offset += (axis.modulus > 0 ? part % axis.modulus : part) * memory.strides[i];
   }
   return memory.data + dtype_bytes(buffer.dtype, static_cast<uint64_t>(offset));
+}
+
+Result<std::byte*> Interpreter::locate_byte(const Access& access) const {
+  const Memory& memory = memories_[at(access.buffer)];
+  const auto bytes = static_cast<int64_t>(
+      dtype_bytes(graph_.buffers[at(access.buffer)].dtype, static_cast<uint64_t>(memory.elements)));
+  SLUICE_ASSIGN(const int64_t index, evaluate(access.index[0]));
+  if (index >= 0 && index < bytes) return memory.data + index;
+  return make_error(ErrorCode::kBadGraph, "buffer {}: byte {} of {}", access.buffer, index, bytes);
 }
 
 // ---- loops

@@ -36,6 +36,7 @@ ExpressionId stored_index(ExpressionTable& table, const StoredAxis& axis, Expres
 ExpressionId offset_of(LoopGraph& graph, const Access& access) {
   ExpressionTable& table = graph.expressions;
   const Buffer& buffer = graph.buffers[static_cast<size_t>(access.buffer)];
+  if (is_packed(buffer.dtype)) return access.index[0];
   ExpressionId offset = table.constant(0), stride = table.constant(1);
   for (size_t i = buffer.storage.size(); i-- > 0;) {
     const StoredAxis& axis = buffer.storage[i];
@@ -78,7 +79,19 @@ std::optional<Linear> split_linear(ExpressionTable& table, ExpressionId id, Symb
   return Linear{table.multiply(with.stride, factor), table.multiply(with.remainder, factor)};
 }
 
+bool is_narrow(DType dtype) {
+  return (dtype_is_float(dtype) && dtype_bits(dtype) <= 8) || is_packed(dtype);
+}
+
+bool is_packed(DType dtype) {
+  const int bits = dtype_bits(dtype);
+  return bits > 0 && bits < 8;
+}
+
+int access_bits(DType dtype) { return is_packed(dtype) ? 8 : dtype_bits(dtype); }
+
 DType register_dtype(DType dtype) {
+  if (is_narrow(dtype)) return DType::kU8;
   return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
 }
 

@@ -33,8 +33,10 @@ using AxisId = int32_t;         // into Nest::axes
 using InstructionId = int32_t;  // into Nest::instructions
 using AccumulatorId = int32_t;  // into Nest::accumulators
 
+// Elements of less than 8 bits lie packed in bytes, in row-major order, the first in the low bits.
+// A buffer of such is accessed by the byte: its index is one number.
 struct Buffer {
-  DType dtype = DType::kF32;           // of the bytes; f16 and bf16 are f32 in instructions
+  DType dtype = DType::kF32;           // of the elements; see register_dtype
   std::vector<ExpressionId> dims;      // logical extents
   std::vector<ExpressionId> capacity;  // extents that strides follow from; the dims, but for states
   StorageMap storage;
@@ -52,7 +54,7 @@ struct Guard {
   auto operator<=>(const Guard&) const = default;
 };
 
-// An element of a buffer by its logical index, one expression per dim.
+// An element of a buffer by its logical index, one expression per dim; a byte of packed elements.
 struct Access {
   BufferId buffer = -1;
   std::vector<ExpressionId> index;
@@ -157,7 +159,8 @@ struct LoopGraph {
 Symbol axis_symbol(const ExpressionTable& expressions, ExpressionId extent);
 
 bool is_fixed(const LoopGraph& graph);  // no size is a symbol
-// Returns the element offset of an access in its buffer, an expression over sizes, axes and values.
+// Returns the element offset of an access in its buffer, of packed elements that of the byte: an
+// expression over sizes, axes and values.
 ExpressionId offset_of(LoopGraph& graph, const Access& access);
 // Returns the number of elements that a buffer takes, gaps included.
 ExpressionId stored_elements(LoopGraph& graph, const Buffer& buffer);
@@ -171,7 +174,13 @@ struct Linear {
 std::optional<Linear> split_linear(ExpressionTable& table, ExpressionId id, SymbolId symbol);
 bool mentions(const ExpressionTable& table, ExpressionId id, SymbolId symbol);
 
-// The dtype that instructions have for elements of a buffer's dtype: f32 for f16 and bf16.
+// Returns true for floats of 8 and 4 bits and integers of less than 8.
+bool is_narrow(DType dtype);
+bool is_packed(DType dtype);  // elements of less than 8 bits
+// The dtype that instructions have for elements of a buffer's dtype: f32 for f16 and bf16; u8, the
+// bits, for narrow ones.
 DType register_dtype(DType dtype);
+// The bits of what is loaded and stored at once: an element, or a byte of packed ones.
+int access_bits(DType dtype);
 
 }  // namespace sluice::loop

@@ -32,11 +32,12 @@ bool is_number(DType dtype) {
   }
 }
 
-std::string value_reason(const Value& value) {
+std::string value_reason(const Value& value, ElementKinds kinds) {
   const Type& type = value.type();
   if (!type.is_tensor() || !type.ranked) return "a value is no tensor of known rank";
-  if (!is_number(type.dtype))
-    return fmt::format("dtype {}, only numbers of 8 to 64 bits", dtype_name(type.dtype));
+  if (!is_number(type.dtype) || (is_narrow(type.dtype) && kinds == ElementKinds::kNumbers))
+    return fmt::format("dtype {}, only integers of 8 to 64 bits and floats of 16 to 64 bits",
+                       dtype_name(type.dtype));
   const bool unknown =
       std::ranges::any_of(type.dims, [](const Dim& dim) { return dim.is_unknown(); });
   return unknown ? "a size that is known only while running" : std::string();
@@ -47,10 +48,12 @@ std::string node_reason(const Node& node) {
   if (row == nullptr) return fmt::format("{} has no loops", op_name(node.op()));
   for (size_t i = 0; i < node.input_count(); ++i) {
     if (node.input(i) == nullptr) continue;
-    if (std::string reason = value_reason(*node.input(i)); !reason.empty()) return reason;
+    if (std::string reason = value_reason(*node.input(i), row->elements); !reason.empty())
+      return reason;
   }
   for (size_t i = 0; i < node.output_count(); ++i) {
-    if (std::string reason = value_reason(node.output(i)); !reason.empty()) return reason;
+    if (std::string reason = value_reason(node.output(i), row->elements); !reason.empty())
+      return reason;
   }
   return row->unsupported_reason == nullptr ? std::string() : row->unsupported_reason(node);
 }
@@ -87,12 +90,15 @@ std::span<const std::byte> single_element(const Value& value) {
 std::string unsupported_reason(const Node& node) {
   const Graph* body = body_of(node);
   if (body == nullptr) return node_reason(node);
+  const bool has_packed = std::ranges::any_of(
+      body->outputs(), [](const Value* output) { return is_packed(output->type().dtype); });
   size_t nests = 0;
   for (const Node& inner : body->nodes()) {
     if (std::string reason = node_reason(inner); !reason.empty())
       return fmt::format("{}: {}", inner.label(), reason);
     if (find_lowering(inner.op())->element == nullptr) ++nests;
   }
+  if (nests > 0 && has_packed) return "a node with loops of its own beside packed results";
   return nests > 1 ? "it has more than one node with loops of its own" : std::string();
 }
 
@@ -198,9 +204,10 @@ ExpressionId Lowering::flatten(const Index& index, const Index& extents) {
 Index Lowering::unflatten(ExpressionId position, const Index& extents) {
   Index index(extents.size());
   for (size_t i = extents.size(); i-- > 0;) {
+    const auto known = table().as_constant(extents[i]);
     if (i == 0) {
       index[i] = position;
-    } else if (table().as_constant(extents[i]) == 1) {
+    } else if (known && *known <= 1) {
       index[i] = number(0);
     } else {
       const ExpressionId outer = table().floor_divide(position, extents[i]);
@@ -450,7 +457,8 @@ bool Lowering::is_rounded(DType dtype, InstructionId id) const {
 
 InstructionId Lowering::rounded(const Value& value, InstructionId id) {
   const DType dtype = value.type().dtype;
-  if (register_dtype(dtype) == dtype || is_rounded(dtype, id)) return id;
+  const bool is_short = dtype == DType::kF16 || dtype == DType::kBF16;
+  if (!is_short || is_rounded(dtype, id)) return id;
   return scalar(dtype == DType::kF16 ? ScalarOp::kRoundToHalf : ScalarOp::kRoundToBfloat, id);
 }
 
@@ -464,7 +472,7 @@ Result<InstructionId> Lowering::element(const Value& value, const Index& index) 
 Result<InstructionId> Lowering::computed(const Value& value, const Index& index) {
   if (const auto bytes = constant_element(value); !bytes.empty()) return constant(value, bytes);
   if (is_sum(value)) return begin_epilogue(index);
-  if (!is_computed(value)) return load(memory_of(value), index, guards_, -1);
+  if (!is_computed(value)) return load_value(value, index, guards_, -1);
   const Node& producer = *value.producer();
   const LoweringRow* row = find_lowering(producer.op());
   if (row == nullptr || row->element == nullptr) {
@@ -517,8 +525,9 @@ InstructionId Lowering::constant(const Value& value, std::span<const std::byte> 
   if (dtype == DType::kF16) return real(DType::kF32, half_to_float(static_cast<uint16_t>(bits)));
   if (dtype == DType::kBF16)
     return real(DType::kF32, std::bit_cast<float>(static_cast<uint32_t>(bits << 16)));
+  if (is_packed(dtype)) bits &= (uint64_t{1} << dtype_bits(dtype)) - 1;
   Instruction instruction;
-  instruction.dtype = dtype;
+  instruction.dtype = register_dtype(dtype);
   instruction.bits = dtype == DType::kBool ? bits != 0 : bits;
   return append(std::move(instruction));
 }
@@ -530,7 +539,7 @@ Result<InstructionId> Lowering::element_if(const Value& value, const Index& inde
   const size_t outer = guards_.size();
   guards_.insert(guards_.end(), guards.begin(), guards.end());
   if (!is_computed(value) && constant_element(value).empty()) {
-    const InstructionId id = load(memory_of(value), index, guards_, otherwise);
+    const InstructionId id = load_value(value, index, guards_, otherwise);
     guards_.resize(outer);
     return id;
   }
@@ -581,7 +590,7 @@ Result<void> Lowering::store_outputs(const Value& given, const Index& index,
   const size_t outer = guards_.size();
   guards_.insert(guards_.end(), guards.begin(), guards.end());
   for (size_t i = 0; i < node_.output_count(); ++i) {
-    const Value& inside = body_ == nullptr ? node_.output(i) : *body_->outputs()[i];
+    const Value& inside = inside_output(i);
     if (!depends_on(inside, given)) continue;
     if (extents(inside) != extents(given)) {
       return make_error(ErrorCode::kNotLowerable,
@@ -759,7 +768,7 @@ const Node* Lowering::find_nest_node() const {
     if (row.element == nullptr) return &inner;
     const bool leads =
         row.nests != nullptr && std::ranges::all_of(body_->outputs(), [&](const Value* output) {
-          return follows(*output, inner);
+          return follows(*output, inner) && !is_packed(output->type().dtype);
         });
     if (leads) last = &inner;
   }
@@ -790,17 +799,32 @@ Result<void> Lowering::run() {
   return {};
 }
 
-// Computes every output that no nest has stored element by element, equal shapes in one nest.
+// The value that output i is where it is computed.
+const Value& Lowering::inside_output(size_t i) const {
+  return body_ == nullptr ? node_.output(i) : *body_->outputs()[i];
+}
+
+// Computes every output that no nest has stored element by element, equal shapes in one nest. Where
+// packed elements are read, one axis runs over all elements, along which neighbours share bytes.
 Result<void> Lowering::lower_elements() {
   std::vector<bool>& done = is_stored_;
+  const bool reads_packed = std::ranges::any_of(
+      operands_, [](const Value* operand) { return is_packed(operand->type().dtype); });
   for (size_t i = 0; i < done.size(); ++i) {
     if (done[i]) continue;
+    if (is_packed(inside_output(i).type().dtype)) {
+      done[i] = true;
+      SLUICE_TRY(lower_packed(i));
+      continue;
+    }
     const Index extents = this->extents(node_.output(i));
-    const Index index = begin_nest(extents);
+    const Index index =
+        reads_packed ? unflatten(begin_nest({product(extents)})[0], extents) : begin_nest(extents);
     for (size_t k = i; k < done.size(); ++k) {
       if (done[k] || this->extents(node_.output(k)) != extents) continue;
+      if (is_packed(inside_output(k).type().dtype)) continue;
       done[k] = true;
-      const Value& inside = body_ == nullptr ? node_.output(k) : *body_->outputs()[k];
+      const Value& inside = inside_output(k);
       SLUICE_ASSIGN(const InstructionId id, element(inside, index));
       nest().sweeps.back().stores.push_back({{buffers_.at(&inside), index}, id, {}});
     }

@@ -36,6 +36,9 @@ using ElementRule = Result<InstructionId> (*)(Lowering& lowering, const Node& no
 // none.
 using NestRule = Result<void> (*)(Lowering& lowering, const Node& node);
 
+// The dtypes that an operator's loops know. Elements of narrow ones (loop_graph.h) are their bits.
+enum class ElementKinds : uint8_t { kNumbers, kNumbersAndNarrow };
+
 // An operator that can be lowered. With both rules, `nests` is how the operator alone, or followed
 // by elementwise nodes, is computed best, and `element` how others read it (see find_nest_node).
 struct LoweringRow {
@@ -45,6 +48,7 @@ struct LoweringRow {
   std::string (*unsupported_reason)(const Node& node);
   ElementRule element = nullptr;
   NestRule nests = nullptr;
+  ElementKinds elements = ElementKinds::kNumbers;
 };
 
 // Returns null when the operator cannot be lowered.
@@ -184,6 +188,9 @@ class Lowering {
   InstructionId append(Instruction instruction);
   InstructionId load(BufferId buffer, const Index& index, std::vector<Guard> guards,
                      InstructionId otherwise);
+  InstructionId load_value(const Value& value, const Index& index, const std::vector<Guard>& guards,
+                           InstructionId otherwise);
+  InstructionId bits_of_byte(DType dtype, InstructionId byte, ExpressionId place);
   InstructionId constant(const Value& value, std::span<const std::byte> bytes);
   bool always_holds(const Guard& guard);
   bool is_computed(const Value& value) const;
@@ -193,6 +200,8 @@ class Lowering {
   bool may_change(const Instruction& instruction) const;
   void describe_buffer(const Value& value, Buffer& buffer);
   Result<void> lower_elements();
+  Result<void> lower_packed(size_t output);
+  const Value& inside_output(size_t i) const;
   void finish();
   void move_local_buffers_last();
   Result<InstructionId> computed(const Value& value, const Index& index);

@@ -165,6 +165,10 @@ Result<Stored> stored(const LoopGraph& graph, const Buffer& buffer, const Sizes&
 size_t width_of(DType dtype) { return static_cast<size_t>(dtype_bits(dtype)) / 8; }
 
 void pack(const Tensor& tensor, Stored& into) {
+  if (is_packed(tensor.dtype)) {
+    std::ranges::copy(tensor.bytes, into.bytes.begin());
+    return;
+  }
   const size_t width = width_of(tensor.dtype);
   for (size_t i = 0; i < into.places.size(); ++i)
     std::memcpy(into.bytes.data() + static_cast<size_t>(into.places[i]) * width,
@@ -203,10 +207,21 @@ std::string number_text(DType dtype, const std::byte* element) {
   return fmt::format("{}", value);
 }
 
+// The bits after the last element count, too.
+std::string difference_of_bytes(const Tensor& expected, const Stored& found) {
+  for (size_t i = 0; i < found.bytes.size(); ++i) {
+    if (expected.bytes[i] == found.bytes[i]) continue;
+    return fmt::format("byte {} of {} is {:#x} instead of {:#x}", i, dims_text(expected.dims),
+                       static_cast<int>(found.bytes[i]), static_cast<int>(expected.bytes[i]));
+  }
+  return {};
+}
+
 std::string difference(const Tensor& expected, const Stored& found, double ulps) {
   const size_t width = width_of(expected.dtype);
   if (found.places.size() != *element_count(expected.dims))
     return fmt::format("{} elements instead of {}", found.places.size(), dims_text(expected.dims));
+  if (is_packed(expected.dtype)) return difference_of_bytes(expected, found);
   for (size_t i = 0; i < found.places.size(); ++i) {
     const std::byte* a = expected.bytes.data() + i * width;
     const std::byte* b = found.bytes.data() + static_cast<size_t>(found.places[i]) * width;

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "common/base/half.h"
+#include "common/loop/loop_graph.h"
 
 namespace sluice::loop {
 namespace {
@@ -296,7 +297,7 @@ uint64_t compute_scalar(ScalarOp op, DType from, DType to, const Operands& opera
 
 uint64_t load_value(DType dtype, const std::byte* element) {
   uint64_t bits = 0;
-  std::memcpy(&bits, element, static_cast<size_t>(dtype_bits(dtype)) / 8);
+  std::memcpy(&bits, element, static_cast<size_t>(access_bits(dtype)) / 8);
   if (dtype == DType::kF16) return bits_of(half_to_float(static_cast<uint16_t>(bits)));
   if (dtype == DType::kBF16) return bits_of(bf16_to_float(static_cast<uint16_t>(bits)));
   return dtype == DType::kBool ? bits != 0 : bits;
@@ -305,7 +306,7 @@ uint64_t load_value(DType dtype, const std::byte* element) {
 void store_value(DType dtype, uint64_t value, std::byte* element) {
   if (dtype == DType::kF16) value = float_to_half(float_of<float>(value));
   if (dtype == DType::kBF16) value = float_to_bf16(float_of<float>(value));
-  std::memcpy(element, &value, static_cast<size_t>(dtype_bits(dtype)) / 8);
+  std::memcpy(element, &value, static_cast<size_t>(access_bits(dtype)) / 8);
 }
 
 }  // namespace sluice::loop

@@ -179,7 +179,8 @@ Result<void> LoopVerifier::check_guards(const std::vector<Guard>& guards) const 
 
 Result<void> LoopVerifier::check_access(const Access& access) const {
   if (!has(graph_.buffers, access.buffer)) return broken("there is no buffer {}", access.buffer);
-  const size_t rank = graph_.buffers[at(access.buffer)].dims.size();
+  const Buffer& buffer = graph_.buffers[at(access.buffer)];
+  const size_t rank = is_packed(buffer.dtype) ? 1 : buffer.dims.size();
   if (access.index.size() != rank)
     return broken("an index of {} numbers for {} dims", access.index.size(), rank);
   for (const ExpressionId id : access.index) SLUICE_TRY(check_expression(id));
@@ -196,6 +197,9 @@ Result<void> LoopVerifier::check_buffer(const Buffer& buffer) const {
     return broken("capacity of {} dims, {} dims", buffer.capacity.size(), buffer.dims.size());
   for (const ExpressionId dim : buffer.dims) SLUICE_TRY(check_sizes(dim));
   for (const ExpressionId dim : buffer.capacity) SLUICE_TRY(check_sizes(dim));
+  const bool is_dense = !buffer.is_local && buffer.capacity == buffer.dims &&
+                        buffer.storage == dense_map(buffer.dims.size());
+  if (is_packed(buffer.dtype) && !is_dense) return broken("packed elements that are not dense");
   const std::string fault = storage_fault(buffer.storage, buffer.dims.size());
   return fault.empty() ? Result<void>() : broken("{}", fault);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "common/base/float_format.h"
 #include "common/ops/infer.h"
 
 namespace sluice {
@@ -17,15 +18,6 @@ T load(const std::byte* from) {
   T value{};
   std::memcpy(&value, from, sizeof value);
   return value;
-}
-
-double half_to_double(uint16_t bits) {
-  const int exponent = bits >> 10 & 31;
-  const int mantissa = bits & 1023;
-  const double magnitude = exponent == 31  ? (mantissa == 0 ? HUGE_VAL : NAN)
-                           : exponent == 0 ? std::ldexp(mantissa, -24)
-                                           : std::ldexp(1024 + mantissa, exponent - 25);
-  return (bits >> 15) != 0 ? -magnitude : magnitude;
 }
 
 std::optional<int64_t> load_integer(DType dtype, const std::byte* from) {
@@ -62,9 +54,14 @@ std::optional<double> load_real(DType dtype, const std::byte* from) {
     case DType::kF32:
       return load<float>(from);
     case DType::kF16:
-      return half_to_double(load<uint16_t>(from));
+      return float_of_bits(*small_float(dtype), load<uint16_t>(from));
     case DType::kBF16:
       return std::bit_cast<float>(static_cast<uint32_t>(load<uint16_t>(from)) << 16);
+    case DType::kF8E4M3FN:
+    case DType::kF8E4M3FNUZ:
+    case DType::kF8E5M2:
+    case DType::kF8E5M2FNUZ:
+      return float_of_bits(*small_float(dtype), load<uint8_t>(from));
     default:
       return std::nullopt;
   }

@@ -1,5 +1,8 @@
-// Conversions between real numbers and integers of 8 to 32 bits.
+// Conversions between real numbers and integers of 2 to 32 bits or floats of 4 and 8 bits.
+#include <algorithm>
+
 #include "common/loop/lower/families.h"
+#include "common/loop/lower/narrow.h"
 #include "common/loop/lower/scalars.h"
 #include "common/ops/attributes.h"
 
@@ -10,7 +13,7 @@ using Id = InstructionId;
 
 // The element of a scale or zero point for element `index` of x: one for all, one per index of an
 // axis, or one per block along it.
-Result<Id> parameter(Lowering& l, const Node& node, size_t input, const Index& index) {
+Result<Id> parameter(Lowering& l, const Node& node, size_t input, const Index& index, DType real) {
   const Value& value = *node.input(input);
   const std::vector<Dim>& dims = value.type().dims;
   const int64_t block = node.get(attributes::DequantizeLinear::block_size);
@@ -25,20 +28,42 @@ Result<Id> parameter(Lowering& l, const Node& node, size_t input, const Index& i
       own[axis] = l.table().floor_divide(index[axis], l.number(block));
     }
   }
-  return l.element(value, own);
+  return number_of_element(l, value, own, real);
 }
 
-// Numbers of at most 16 bits, their sums and their quotients need no more than f32.
-bool is_short(DType dtype) { return dtype_bits(register_dtype(dtype)) <= 16; }
+// Integers of at most 16 bits, their sums and their quotients need no more than f32.
+bool is_short(DType dtype) { return dtype_is_integer(dtype) && dtype_bits(dtype) <= 16; }
+
+// Returns true when a zero point is absent or known to be 0.
+bool has_no_shift(const Node& node) {
+  if (node.input(2) == nullptr) return true;
+  const auto known = Lowering::reals(node, 2);
+  return known && std::ranges::all_of(*known, [](double zero) { return zero == 0; });
+}
 
 // ---- QuantizeLinear
 
-// x / scale, in f32 whatever the dtypes are.
+// x / scale, rounded to f32 whatever the dtypes are. A scale of E8M0 may be less than the least
+// normal f32.
 Result<Id> ratio(Lowering& l, const Node& node, const Index& index) {
   SLUICE_ASSIGN(Id x, l.element(*node.input(0), index));
-  SLUICE_ASSIGN(const Id scale, parameter(l, node, 1, index));
+  const bool is_wide = node.input(1)->type().dtype == DType::kF8E8M0;
+  const DType real = is_wide ? DType::kF64 : DType::kF32;
+  SLUICE_ASSIGN(const Id scale, parameter(l, node, 1, index, real));
   if (dtype_bits(l.dtype_of(x)) == 64) x = l.cast(x, DType::kF64);
-  return div(l, l.cast(x, DType::kF32), l.cast(scale, DType::kF32));
+  x = l.cast(l.cast(x, DType::kF32), real);
+  return l.cast(div(l, x, l.cast(l.cast(scale, DType::kF32), real)), DType::kF32);
+}
+
+// Computes x / scale + zero point as a float of 8 or 4 bits.
+Result<Id> quantize_to_float(Lowering& l, const Node& node, const Index& index) {
+  SLUICE_ASSIGN(Id y, ratio(l, node, index));
+  if (!has_no_shift(node)) {
+    SLUICE_ASSIGN(const Id zero, parameter(l, node, 2, index, DType::kF64));
+    y = add(l, l.cast(y, DType::kF64), zero);
+  }
+  return narrowed(l, node.output().type().dtype, y,
+                  {.saturate = node.get(attributes::QuantizeLinear::saturate) != 0});
 }
 
 Id clamp(Lowering& l, Id x, Id low, Id high) {
@@ -59,34 +84,47 @@ Id wide_steps(Lowering& l, Id steps, std::optional<Id> zero, DType to) {
 // Computes clamp(round(x / scale) + zero point).
 Result<Id> quantize(Lowering& l, const Node& node, size_t, const Index& index) {
   const DType to = node.output().type().dtype;
+  if (dtype_is_float(to)) return quantize_to_float(l, node, index);
   SLUICE_ASSIGN(const Id steps, ratio(l, node, index));
   std::optional<Id> zero;
   if (node.input(2) != nullptr) {
-    SLUICE_ASSIGN(zero, parameter(l, node, 2, index));
+    SLUICE_ASSIGN(zero, parameter(l, node, 2, index, DType::kF32));
   }
   return is_short(to) ? saturated_steps(l, steps, zero, to) : wide_steps(l, steps, zero, to);
 }
 
 std::string quantize_reason(const Node& node) {
   const DType to = node.output().type().dtype;
-  const bool is_integer = dtype_is_integer(to) && dtype_bits(to) <= 32;
-  return is_integer ? std::string()
-                    : fmt::format("quantized to {}, only integers of 8 to 32 bits", dtype_name(to));
+  if (is_narrow(node.input(0)->type().dtype))
+    return fmt::format("{} to be quantized", dtype_name(node.input(0)->type().dtype));
+  const bool is_known = is_narrow(to) || (dtype_is_integer(to) && dtype_bits(to) <= 32);
+  return is_known ? std::string()
+                  : fmt::format(
+                        "quantized to {}, only integers of 2 to 32 bits and floats of 4 "
+                        "and 8 bits",
+                        dtype_name(to));
 }
 
 // ---- DequantizeLinear
 
-// Computes (x - zero point) * scale. Integers of 32 bits need f64.
+// Returns whether (x - zero point) * scale needs f64: the difference of integers of 32 bits or of
+// floats, and the least scale of E8M0, which is no normal f32.
+bool needs_wide(const Node& node) {
+  const DType from = node.input(0)->type().dtype, scale = node.input(1)->type().dtype;
+  const bool is_exact = is_short(from) || (dtype_is_float(from) && has_no_shift(node));
+  return !is_exact || from == DType::kF8E8M0 || scale == DType::kF8E8M0 || scale == DType::kF64 ||
+         node.output().type().dtype == DType::kF64;
+}
+
+// Computes (x - zero point) * scale.
 Result<Id> dequantize(Lowering& l, const Node& node, size_t, const Index& index) {
   const DType to = register_dtype(node.output().type().dtype);
-  SLUICE_ASSIGN(Id x, l.element(*node.input(0), index));
-  SLUICE_ASSIGN(const Id scale, parameter(l, node, 1, index));
-  const bool is_wide =
-      !is_short(l.dtype_of(x)) || l.dtype_of(scale) == DType::kF64 || to == DType::kF64;
-  const DType wide = is_wide ? DType::kF64 : DType::kF32;
+  const DType wide = needs_wide(node) ? DType::kF64 : DType::kF32;
+  SLUICE_ASSIGN(Id x, number_of_element(l, *node.input(0), index, wide));
+  SLUICE_ASSIGN(const Id scale, parameter(l, node, 1, index, wide));
   x = l.cast(x, wide);
-  if (node.input(2) != nullptr) {
-    SLUICE_ASSIGN(const Id zero, parameter(l, node, 2, index));
+  if (!has_no_shift(node)) {
+    SLUICE_ASSIGN(const Id zero, parameter(l, node, 2, index, wide));
     x = sub(l, x, l.cast(zero, wide));
   }
   return l.cast(mul(l, x, l.cast(scale, wide)), to);
@@ -94,7 +132,8 @@ Result<Id> dequantize(Lowering& l, const Node& node, size_t, const Index& index)
 
 std::string dequantize_reason(const Node& node) {
   const DType from = node.input(0)->type().dtype, to = node.output().type().dtype;
-  if (!dtype_is_integer(from) || !dtype_is_float(to))
+  const bool is_known = dtype_is_integer(from) || is_narrow(from);
+  if (!is_known || !dtype_is_float(to) || is_narrow(to))
     return fmt::format("{} as quantized {}", dtype_name(from), dtype_name(to));
   return {};
 }
@@ -140,8 +179,9 @@ Result<void> dynamic_quantize(Lowering& l, const Node& node) {
 }
 
 constexpr LoweringRow kRows[] = {
-    {Op::kQuantizeLinear, quantize_reason, quantize},
-    {Op::kDequantizeLinear, dequantize_reason, dequantize},
+    {Op::kQuantizeLinear, quantize_reason, quantize, nullptr, ElementKinds::kNumbersAndNarrow},
+    {Op::kDequantizeLinear, dequantize_reason, dequantize, nullptr,
+     ElementKinds::kNumbersAndNarrow},
     {Op::kDynamicQuantizeLinear, nullptr, nullptr, dynamic_quantize},
 };
 

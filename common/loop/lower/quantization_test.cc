@@ -39,6 +39,44 @@ TEST(QuantizationTest, Dequantizes) {
   }
 }
 
+TEST(QuantizationTest, QuantizesToNarrow) {
+  const std::string node = "%y = QuantizeLinear(%x, %s, %z)";
+  for (const std::string to :
+       {"i4", "u4", "i2", "u2", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f4e2m1"}) {
+    const Ranges ranges = {{"s", {0.01, 0.1}}, {"z", {to[0] == 'u' ? 0 : -1, 1}}};
+    const std::string zero = ", %z: " + to;
+    expect_same({"%x: D[3, 7], %s: D[]" + zero + "[]", node, 0, ranges});
+    expect_same({"%x: D[N, 4, M], %s: D[M]" + zero + "[M]", node + " {axis = -1}", 0, ranges});
+    expect_same({"%x: D[3, 7], %s: D[3, 3]" + zero + "[3, 3]", node + " {axis = 1, block_size = 3}",
+                 0, ranges});
+    expect_same({"%x: D[5, 3], %s: D[]",
+                 "%y = QuantizeLinear(%x, %s) {output_dtype = " +
+                     std::to_string(static_cast<int>(*dtype_from_name(to))) + ", saturate = 0}",
+                 0,
+                 {{"s", {0.01, 0.1}}}});
+  }
+  expect_same({"%x: D[9], %s: f32[]",
+               node,
+               0,
+               {{"s", {0.01, 0.1}}},
+               {"f32"},
+               "%z = constant f8e4m3fn[] [0x00]\n"});
+}
+
+TEST(QuantizationTest, DequantizesNarrow) {
+  const std::string node = "%y = DequantizeLinear(%x, %s, %z)";
+  for (const std::string from :
+       {"i4", "u4", "i2", "u2", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f4e2m1"}) {
+    const std::string zero = ", %z: " + from;
+    const Ranges ranges = {{"s", {-4, 4}}};
+    expect_same({"%x: " + from + "[3, 7], %s: D[]" + zero + "[]", node, 1, ranges});
+    expect_same(
+        {"%x: " + from + "[N, 4, M], %s: D[4]", "%y = DequantizeLinear(%x, %s)", 1, ranges});
+    expect_same({"%x: " + from + "[3, 7], %s: D[3, 3]" + zero + "[3, 3]",
+                 node + " {axis = 1, block_size = 3}", 1, ranges});
+  }
+}
+
 TEST(QuantizationTest, FindsTheRange) {
   for (const std::string dims : {"3, 7", "N, M", "40", "", "0", "1, 1"}) {
     for (const Ranges& ranges :

@@ -1,52 +1,16 @@
 // Reductions over axes, ArgMax, ArgMin:
 //
 //   for kept axes: for reduced axes: a = combine(a, term(x)); y = finish(a)
-#include "common/loop/lower/reduction.h"
-
 #include "common/loop/lower/families.h"
 #include "common/loop/lower/reasons.h"
-#include "common/loop/lower/row.h"
+#include "common/loop/lower/reduced_axes.h"
 #include "common/loop/lower/scalars.h"
 #include "common/ops/attributes.h"
 
 namespace sluice::loop {
-std::optional<std::vector<bool>> reduced_axes(const Node& node) {
-  const size_t rank = node.input(0)->type().dims.size();
-  if (node.op() == Op::kArgMax || node.op() == Op::kArgMin) {
-    std::vector<bool> reduced(rank, false);
-    reduced[Lowering::axis_of(node.get(attributes::ArgMax::axis), rank)] = true;
-    return reduced;
-  }
-  const bool noop = node.get(attributes::Reduce::noop_with_empty_axes) != 0;
-  if (node.input(1) == nullptr) return std::vector<bool>(rank, !noop);
-  const auto axes = Lowering::integers(node, 1);
-  if (!axes) return std::nullopt;
-  std::vector<bool> reduced(rank, axes->empty() && !noop);
-  for (const int64_t axis : *axes) reduced[Lowering::axis_of(axis, rank)] = true;
-  return reduced;
-}
-
 namespace {
 
 using Id = InstructionId;
-
-struct Space {
-  Row row;
-  Index kept;  // the index of y
-};
-
-// Starts the nest over the kept axes.
-Space begin(Lowering& l, const Node& node, int sweeps) {
-  const std::vector<bool> reduced = *reduced_axes(node);
-  const bool keep = node.output().type().dims.size() == reduced.size();
-  std::vector<size_t> axes;
-  for (size_t i = 0; i < reduced.size(); ++i)
-    if (reduced[i]) axes.push_back(i);
-  Space space{Row::begin_nest(l, *node.input(0), std::move(axes), sweeps), {}};
-  for (size_t i = 0; i < reduced.size(); ++i)
-    if (!reduced[i] || keep) space.kept.push_back(space.row.first()[i]);
-  return space;
-}
 
 Id magnitude(Lowering& l, Id x) { return l.scalar(ScalarOp::kAbs, x); }
 Id same(Lowering&, Id x) { return x; }
@@ -58,8 +22,8 @@ bool is_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64
 // Sums, products and extremes; integers are modulo 2^bits. Extremes of bools are those of 0 and 1.
 template <Combine combine, Id (*term)(Lowering& l, Id x) = same>
 Result<void> reduce(Lowering& l, const Node& node) {
-  Space space = begin(l, node, 1);
-  SLUICE_ASSIGN(Id x, space.row.begin_sweep());
+  SLUICE_ASSIGN(ReducedRow row, ReducedRow::begin_nest(l, node, 1));
+  SLUICE_ASSIGN(Id x, row.begin_sweep());
   const DType own = l.dtype_of(x), dtype = own == DType::kBool ? DType::kU8 : own;
   x = l.cast(x, dtype);
   const Id initial = combine == Combine::kMax   ? lowest(l, dtype)
@@ -67,7 +31,7 @@ Result<void> reduce(Lowering& l, const Node& node) {
                                                 : l.integer(dtype, combine == Combine::kProduct);
   const AccumulatorId total = l.accumulate(combine, initial, term(l, x));
   l.begin_sweep({});
-  return l.give(node, 0, space.kept, l.cast(l.value_of(total), own));
+  return l.give(node, 0, row.kept(), l.cast(l.value_of(total), own));
 }
 
 using Finish = Id (*)(Lowering& l, Id sum, Id count);
@@ -86,15 +50,15 @@ Id finish_integers(Lowering& l, Id sum, ExpressionId count, Finish finish, DType
 // finish(the sum of term(x), the number of elements).
 template <Finish finish, Id (*term)(Lowering& l, Id x) = same>
 Result<void> reduce_sum(Lowering& l, const Node& node) {
-  Space space = begin(l, node, 1);
-  SLUICE_ASSIGN(const Id x, space.row.begin_sweep());
+  SLUICE_ASSIGN(ReducedRow row, ReducedRow::begin_nest(l, node, 1));
+  SLUICE_ASSIGN(const Id x, row.begin_sweep());
   const DType dtype = l.dtype_of(x), wide = is_float(dtype) ? dtype : DType::kI64;
   const AccumulatorId total =
       l.accumulate(Combine::kSum, l.integer(wide, 0), term(l, l.cast(x, wide)));
   l.begin_sweep({});
   const Id sum = l.value_of(total);
-  const ExpressionId count = space.row.count();
-  return l.give(node, 0, space.kept,
+  const ExpressionId count = row.count();
+  return l.give(node, 0, row.kept(),
                 is_float(dtype) ? finish(l, sum, number_of(l, dtype, count))
                                 : finish_integers(l, sum, count, finish, dtype));
 }
@@ -109,40 +73,36 @@ Id truncated(Lowering& l, Id y, DType dtype) {
 
 // log(sum(exp(x - a))) + a with a = max(x), or 0 where that is infinite.
 Result<void> log_sum_exp(Lowering& l, const Node& node) {
-  Space space = begin(l, node, 2);
-  SLUICE_ASSIGN(const Id x, space.row.begin_sweep());
+  SLUICE_ASSIGN(ReducedRow row, ReducedRow::begin_nest(l, node, 2));
+  SLUICE_ASSIGN(const Id x, row.begin_sweep());
   const DType dtype = l.dtype_of(x), real = is_float(dtype) ? dtype : DType::kF64;
   const AccumulatorId largest = l.accumulate(Combine::kMax, lowest(l, real), l.cast(x, real));
   l.begin_sweep({});
   const Id zero = l.real(real, 0), found = l.value_of(largest);
   const Id is_finite = l.scalar(ScalarOp::kLess, l.scalar(ScalarOp::kAbs, found), highest(l, real));
   const Id shift = select(l, is_finite, found, zero);
-  SLUICE_ASSIGN(const Id again, space.row.begin_sweep());
+  SLUICE_ASSIGN(const Id again, row.begin_sweep());
   const AccumulatorId total = l.accumulate(
       Combine::kSum, zero, l.scalar(ScalarOp::kExp, sub(l, l.cast(again, real), shift)));
   l.begin_sweep({});
   const Id sum = logarithm(l, l.value_of(total));
-  return l.give(node, 0, space.kept, truncated(l, add(l, sum, shift), dtype));
+  return l.give(node, 0, row.kept(), truncated(l, add(l, sum, shift), dtype));
 }
 
 template <Combine combine>
 Result<void> arg_best(Lowering& l, const Node& node) {
-  Space space = begin(l, node, 1);
-  SLUICE_ASSIGN(const Id x, space.row.begin_sweep());
+  SLUICE_ASSIGN(ReducedRow row, ReducedRow::begin_nest(l, node, 1));
+  SLUICE_ASSIGN(const Id x, row.begin_sweep());
   const bool is_last = node.get(attributes::ArgMax::select_last_index) != 0;
   const DType dtype = l.dtype_of(x);
   const Id initial = combine == Combine::kArgMax ? lowest(l, dtype) : highest(l, dtype);
   const AccumulatorId best =
-      l.accumulate(combine, initial, x, l.index_value(space.row.inner()[0]), is_last);
+      l.accumulate(combine, initial, x, l.index_value(row.position()), is_last);
   l.begin_sweep({});
   Id found = l.position_of(best);
-  if (l.table().bounds(space.row.extents()[0]).low < 1)  // an axis without elements is a fault
-    found = l.scalar(ScalarOp::kCheckIndex, found, l.index_value(space.row.extents()[0]));
-  return l.give(node, 0, space.kept, found);
-}
-
-std::string axes_reason(const Node& node) {
-  return reduced_axes(node) ? std::string() : "the axes are known only while running";
+  if (l.table().bounds(row.count()).low < 1)  // an axis without elements is a fault
+    found = l.scalar(ScalarOp::kCheckIndex, found, l.index_value(row.count()));
+  return l.give(node, 0, row.kept(), found);
 }
 
 std::string reduce_reason(const Node& node) {

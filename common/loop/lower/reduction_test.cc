@@ -1,4 +1,4 @@
-#include "common/loop/lower/family_testing.h"
+#include "common/loop/lower/rows_testing.h"
 
 namespace sluice::loop {
 namespace {
@@ -52,6 +52,79 @@ TEST(ReductionTest, WithoutAxes) {
                "%k = constant i64[0] []\n"});
   expect_same(
       {"%x: D[2, 3]", "%y = ReduceL2(%x, %k)", 4, {}, {"f32", "i32"}, "%k = constant i64[0] []\n"});
+}
+
+// A reduction whose axes are an operand; the result's dims are given.
+struct OpenCase {
+  std::string from, to;  // dims
+  std::vector<int64_t> axes;
+  std::string attributes = {};
+};
+
+LoweringCase with_axes(const std::string& op, const std::string& dtype, const OpenCase& open) {
+  const auto count = static_cast<int64_t>(open.axes.size());
+  LoweringCase test{
+      one_node(fmt::format("%x: {}[{}], %k: i64[{}]", dtype, open.from, count),
+               fmt::format("%y: {}[{}] = {}(%x, %k) {{{}}}", dtype, open.to, op, open.attributes)),
+      {{"N", 3}, {"M", 5}}};
+  test.ulps = 64;
+  test.ranges["x"] = {0.5, 2};
+  test.values["k"] = integers(open.axes, {count});
+  return test;
+}
+
+const std::vector<OpenCase> kOpenCases = {
+    {"2, 3, 4", "2, 1, 4", {1}},
+    {"2, 3, 4", "2, 1, 4", {-2}},
+    {"2, 3, 4", "1, 3, 1", {2, 0}},
+    {"2, 3, 4", "1, 1, 1", {-1, 1, 0}},
+    {"1, 3, 1", "1, 1, 1", {1}},
+    {"N, 3, M", "N, 1, M", {1}},
+    {"N, 3, M", "1, 3, 1", {0, -1}},
+    {"2, 3, 4", "2, 4", {1}, "keepdims = 0"},
+    {"2, 3, 4", "", {0, 1, 2}, "keepdims = 0"},
+    {"3, 2, 2", "3, 2", {1}, "keepdims = 0"},
+    {"3, 2, 2", "3, 2", {-1}, "keepdims = 0"},
+    {"2, 3, 2, 3", "2, 3", {0, 1}, "keepdims = 0"},
+    {"2, 3, 2, 3", "2, 3", {1, 2}, "keepdims = 0"},
+    {"2, 3, 2, 3", "2, 3", {-1, -2}, "keepdims = 0"},
+    {"2, 1, 1, 3", "2, 1, 3", {2}, "keepdims = 0"},
+    {"N, 3, M", "N, 3", {2}, "keepdims = 0"},
+    {"N, 3, M", "3", {0, 2}, "keepdims = 0"},
+    {"2, 0, 4", "2, 1, 4", {1}},
+    {"2, 0, 4", "2, 0, 1", {2}},
+    {"2, 0, 4", "2, 4", {1}, "keepdims = 0"},
+    {"2, 0, 2", "2", {1, 2}, "keepdims = 0"},
+    {"2, 3, 4", "1, 1, 1", {}},
+    {"2, 3, 4", "2, 3, 4", {}, "noop_with_empty_axes = 1"},
+};
+
+TEST(ReductionTest, AxesOfAnOperand) {
+  for (const std::string op :
+       {"ReduceSum", "ReduceProd", "ReduceMax", "ReduceMean", "ReduceL2", "ReduceLogSumExp"}) {
+    for (const OpenCase& open : kOpenCases)
+      EXPECT_EQ(lowering_difference(with_axes(op, "f32", open)), "")
+          << op << " " << open.from << " to " << open.to;
+  }
+  for (const OpenCase& open : kOpenCases)
+    EXPECT_EQ(lowering_difference(with_axes("ReduceSumSquare", "i32", open)), "")
+        << open.from << " to " << open.to;
+}
+
+// The reference refuses axes that the input has not; others would give a result of another shape.
+TEST(ReductionTest, AxesThatDoNotFit) {
+  for (const OpenCase& open : std::vector<OpenCase>{{"2, 3, 4", "2, 1, 4", {3}},
+                                                    {"2, 3, 4", "2, 1, 4", {-4}},
+                                                    {"3, 2, 2", "3, 2", {7}, "keepdims = 0"}})
+    EXPECT_EQ(lowering_difference(with_axes("ReduceSum", "f32", open)), "") << open.to;
+  for (const OpenCase& open : std::vector<OpenCase>{{"2, 3, 4", "2, 1, 4", {0}},
+                                                    {"2, 3, 3", "2, 1, 3", {2}},
+                                                    {"2, 3, 4", "2, 4", {0}, "keepdims = 0"},
+                                                    {"3, 2, 2", "3, 2", {0}, "keepdims = 0"},
+                                                    {"2, 3, 2, 3", "2, 3", {1, 1}, "keepdims = 0"}})
+    EXPECT_TRUE(
+        lowering_difference(with_axes("ReduceSum", "f32", open)).starts_with("the loops fail"))
+        << open.from << " to " << open.to;
 }
 
 TEST(ReductionTest, Positions) {

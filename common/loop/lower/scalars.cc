@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "common/loop/lower/narrow.h"
+
 namespace sluice::loop {
 namespace {
 
@@ -46,7 +48,7 @@ InstructionId saturated_steps(Lowering& l, InstructionId steps, std::optional<In
   inside = select(l, is_less(inside, high), inside, high);
   InstructionId rounded = l.bit_cast(add(l, inside, l.real(DType::kF32, kMagic)), DType::kI32);
   if (known != 0) rounded = add(l, rounded, l.cast(*zero, DType::kI32));
-  return l.cast(rounded, to);
+  return is_narrow(to) ? narrowed(l, to, rounded, {}) : l.cast(rounded, to);
 }
 
 InstructionId whole_power(Lowering& l, InstructionId x, int64_t exponent) {

@@ -209,7 +209,7 @@ constexpr LoweringRow kRows[] = {
     {Op::kThresholdedRelu, needs_floats, rule<thresholded_relu>},
     {Op::kShrink, needs_numbers, rule<shrink>},
     {Op::kGelu, needs_floats, rule<gelu>},
-    {Op::kIdentity, nullptr, rule<identity>},
+    {Op::kIdentity, nullptr, rule<identity>, nullptr, ElementKinds::kNumbersAndNarrow},
     {Op::kDropout, dropout_reason, dropout},
     {Op::kIsNaN, input_needs_floats, rule<is_nan>},
     {Op::kIsInf, input_needs_floats, rule<is_inf>},

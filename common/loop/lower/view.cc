@@ -64,10 +64,14 @@ std::string expand_reason(const Node& node) {
   return {};
 }
 
+constexpr ElementKinds kAll = ElementKinds::kNumbersAndNarrow;
 constexpr LoweringRow kRows[] = {
-    {Op::kReshape, nullptr, reshape},     {Op::kFlatten, nullptr, reshape},
-    {Op::kSqueeze, nullptr, reshape},     {Op::kUnsqueeze, nullptr, reshape},
-    {Op::kTranspose, nullptr, transpose}, {Op::kExpand, expand_reason, expand},
+    {Op::kReshape, nullptr, reshape, nullptr, kAll},
+    {Op::kFlatten, nullptr, reshape, nullptr, kAll},
+    {Op::kSqueeze, nullptr, reshape, nullptr, kAll},
+    {Op::kUnsqueeze, nullptr, reshape, nullptr, kAll},
+    {Op::kTranspose, nullptr, transpose, nullptr, kAll},
+    {Op::kExpand, expand_reason, expand, nullptr, kAll},
 };
 
 }  // namespace

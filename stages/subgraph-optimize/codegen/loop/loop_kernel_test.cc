@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "common/loop/interpreter.h"
 #include "common/loop/lowering_testing.h"
@@ -168,6 +169,61 @@ TEST_P(LoopKernelTest, Softmax) {
                           {{"x", {-9, 9}}}}),
               "")
         << axis;
+  }
+}
+
+TEST_P(LoopKernelTest, NarrowDtypes) {
+  for (const std::string dtype : {"f8e4m3fn", "f8e5m2fnuz", "f8e8m0", "f4e2m1", "i4", "u2"}) {
+    const int number = static_cast<int>(*dtype_from_name(dtype));
+    for (const int64_t n : {0, 1, 3, 40, 1001}) {
+      for (const std::string from : {"f32", "f64", "f16", "i32"}) {
+        EXPECT_EQ(difference({one_node("%x: " + from + "[N, 3]",
+                                       fmt::format("%y = Cast(%x) {{to = {}}}", number)),
+                              {{"N", n}}}),
+                  "")
+            << from << " to " << dtype << ", " << n;
+      }
+      for (const std::string to : {"1", "11", "6"}) {
+        EXPECT_EQ(
+            difference({one_node("%x: " + dtype + "[3, N]", "%y = Cast(%x) {to = " + to + "}"),
+                        {{"N", n}}}),
+            "")
+            << dtype << " to " << to << ", " << n;
+      }
+    }
+    EXPECT_EQ(
+        difference({one_node("%x: " + dtype + "[33, 65]", "%y = Transpose(%x) {perm = [1, 0]}")}),
+        "")
+        << dtype;
+  }
+  EXPECT_EQ(difference({one_node("%x: i4[40, 33], %s: f32[33]",
+                                 "%y = DequantizeLinear(%x, %s) {axis = 1}"),
+                        {},
+                        1}),
+            "");
+}
+
+TEST_P(LoopKernelTest, ReductionsOverAxesOfAnOperand) {
+  Tensor axes = make_tensor(DType::kI64, {1});
+  for (const int64_t axis : {0, 1, -1}) {
+    std::memcpy(axes.bytes.data(), &axis, sizeof axis);
+    for (const std::string op : {"ReduceSum", "ReduceMax", "ReduceLogSumExp"}) {
+      LoweringCase test{one_node("%x: f32[40, 40, 40], %k: i64[1]",
+                                 "%y: f32[40, 40] = " + op + "(%x, %k) {keepdims = 0}")};
+      test.ulps = 512;
+      test.ranges["x"] = {-1, 1};
+      test.values["k"] = axes;
+      EXPECT_EQ(difference(test), "") << op << axis;
+      if (axis != 1 || GetParam() >= profiles_of_this_cpu().size()) continue;
+      test.graphs =
+          one_node("%x: f32[19, 33, N], %k: i64[1]", "%y: f32[19, 1, N] = " + op + "(%x, %k)");
+      test.sizes = {{"N", 47}};
+      EXPECT_EQ(difference(test), "") << op;
+      axes.bytes[0] = std::byte{0};
+      test.values["k"] = axes;
+      EXPECT_NE(difference(test), "") << op << ", whose axis is another";
+      std::memcpy(axes.bytes.data(), &axis, sizeof axis);
+    }
   }
 }
 

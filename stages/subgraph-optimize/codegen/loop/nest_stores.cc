@@ -27,7 +27,7 @@ llvm::Type* NestEmitter::memory_type(DType dtype) {
     case DType::kBool:
       return b_.ir().getInt8Ty();
     default:
-      return register_type(b_, dtype);
+      return register_type(b_, loop::register_dtype(dtype));
   }
 }
 
@@ -49,7 +49,7 @@ Value* NestEmitter::to_memory(DType dtype, Value* value) {
 }
 
 llvm::Align alignment_of(DType dtype) {
-  return llvm::Align(static_cast<uint64_t>(std::max(dtype_bits(dtype) / 8, 1)));
+  return llvm::Align(static_cast<uint64_t>(loop::access_bits(dtype)) / 8);
 }
 
 // The address of the element of the first lane. Row-local buffers of nests with lanes along an
@@ -137,7 +137,7 @@ int NestEmitter::stored_vector_bytes(size_t sweep, size_t number) {
   const ExpressionId offset = flat_.stores[sweep][number];
   if (buffer.is_local || piece_.mask != nullptr || piece_.lanes == 1) return 0;
   if (!piece_.masks.empty() || !store.guards.empty() || !is_row(buffer, offset)) return 0;
-  return differs(offset) ? piece_.lanes * dtype_bits(buffer.dtype) / 8 : 0;
+  return differs(offset) ? piece_.lanes * loop::access_bits(buffer.dtype) / 8 : 0;
 }
 
 // Whether the points of a long row begin where whole vectors can be stored with their alignment: a

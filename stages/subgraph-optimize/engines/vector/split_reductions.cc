@@ -22,7 +22,7 @@
 #include <bit>
 #include <cmath>
 
-#include "common/loop/lower/reduction.h"
+#include "common/loop/lower/reduced_axes.h"
 #include "common/loop/lowering.h"
 #include "common/ops/attributes.h"
 #include "common/pass/control_edges.h"
