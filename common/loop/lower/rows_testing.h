@@ -11,7 +11,7 @@ namespace sluice::loop {
 using Sizes = std::map<std::string, int64_t>;
 
 // A node; constants are statements such as "%s = constant i64[1] [2]".
-struct Row {
+struct NodeForm {
   std::string inputs;
   std::string constants;
   std::string node;
@@ -23,10 +23,10 @@ inline const std::vector<std::string> kSomeDtypes = {"f32", "f16", "i64", "bool"
 inline const std::vector<Sizes> kTwoSizes = {{{"N", 5}, {"M", 3}}, {{"N", 9}, {"M", 4}}};
 
 // The dtype D stands for each of the dtypes; `like` has the error, ranges and values.
-inline void expect_same(const Row& row, const std::vector<std::string>& dtypes = {"f32"},
+inline void expect_same(const NodeForm& form, const std::vector<std::string>& dtypes = {"f32"},
                         const std::vector<Sizes>& sizes = kTwoSizes,
                         const LoweringCase& like = {}) {
-  FamilyCase family{row.inputs, row.node, like.ulps, like.ranges, dtypes, row.constants + "\n"};
+  FamilyCase family{form.inputs, form.node, like.ulps, like.ranges, dtypes, form.constants + "\n"};
   family.sizes = sizes;
   family.values = like.values;
   expect_same(family);
