@@ -203,11 +203,9 @@ ExpressionId Lowering::flatten(const Index& index, const Index& extents) {
 
 Index Lowering::unflatten(ExpressionId position, const Index& extents) {
   Index index(extents.size());
-  for (size_t i = extents.size(); i-- > 0;) {
+  for (size_t i = extents.size(); i-- > 1;) {
     const auto known = table().as_constant(extents[i]);
-    if (i == 0) {
-      index[i] = position;
-    } else if (known && *known <= 1) {
+    if (known && *known <= 1) {
       index[i] = number(0);
     } else {
       const ExpressionId outer = table().floor_divide(position, extents[i]);
@@ -215,6 +213,7 @@ Index Lowering::unflatten(ExpressionId position, const Index& extents) {
       position = outer;
     }
   }
+  if (!index.empty()) index[0] = position;  // whatever the first extent is
   return index;
 }
 
