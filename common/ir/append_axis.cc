@@ -7,7 +7,9 @@ namespace sluice {
 std::optional<size_t> append_axis(const Value& value) {
   const Storage* storage = value.storage();
   const std::vector<Dim>& dims = value.type().dims;
-  if (storage == nullptr || storage->map != dense_map(dims.size())) return std::nullopt;
+  if (storage == nullptr || storage->map != dense_map(dims.size()) ||
+      storage->dims.size() != dims.size())
+    return std::nullopt;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     if (storage->dims[axis] != dims[axis]) return axis;
   }

@@ -101,8 +101,7 @@ class PartBinder {
     if (storage == 0 || !dense || !extents) return dense;
     const pb::StorageDef& def = model_.storages(static_cast<int>(storage) - 1);
     const auto elements = stored_elements(storage_map_of(def), *extents);
-    if (!elements)
-      return make_error(ErrorCode::kBadBinding, "its storage has more than 2^56 elements");
+    if (!elements) return make_error(ErrorCode::kBadBinding, "too many elements");
     const auto dtype = static_cast<DType>(model_.types(static_cast<int>(type)).dtype());
     return std::optional<uint64_t>(*elements * (dtype_bits(dtype) / 8));
   }
