@@ -3,8 +3,14 @@
 //   for n, c, out…: for taps…: a = combine(a, x[n, c, out * stride + tap * dilation - pad …])
 //                   y[n, c, out…] = finish(a)
 //
-// A tap in the padding gives the neutral element; memory is not read there.
+// A tap in the padding gives the neutral element; memory is not read there. The largest of a window
+// in long rows is that of its columns, each of which serves several windows:
+//
+//   for n, c, out of all dims but the last:
+//     for i: row[padding + i] = max over the taps of these dims of x[n, c, …, i]
+//     for o: y[n, c, …, o] = max over the taps of the last dim of row[o * stride + tap * dilation]
 #include <algorithm>
+#include <functional>
 
 #include "common/loop/lower/families.h"
 #include "common/loop/lower/row.h"
@@ -136,7 +142,114 @@ Result<void> average_pool(Lowering& l, const Node& node) {
 
 // ---- MaxPool
 
-Result<void> max_values(Lowering& l, const Node& node) {
+constexpr int64_t kMinRow = 16;  // elements of a row that is worth its columns
+constexpr int64_t kMaxTaps = 8;  // of a column, and of a window of columns
+
+bool is_dense(const Value* value) {
+  return value == nullptr || value->storage() == nullptr ||
+         value->storage()->map == dense_map(value->type().dims.size());
+}
+
+// Rows of the input, with the padding that windows reach.
+struct ColumnForm {
+  ExpressionId length;  // of the row
+  ExpressionId begin;   // padding before
+  ExpressionId end;     // where the input's elements end
+};
+
+std::optional<ColumnForm> column_form(Lowering& l, const Node& node,
+                                      const std::vector<Slide>& slides) {
+  const Slide& last = slides.back();
+  int64_t taps = 1;
+  for (size_t i = 0; i + 1 < slides.size(); ++i) taps *= slides[i].kernel;
+  const auto is_few = [](int64_t count) { return count >= 2 && count <= kMaxTaps; };
+  const auto in = l.table().as_constant(last.in);
+  if (!is_few(taps) || !is_few(last.kernel) || !in || *in < kMinRow) return std::nullopt;
+  for (size_t i = 0; i < l.node().input_count(); ++i)
+    if (!is_dense(l.node().input(i))) return std::nullopt;
+  for (size_t i = 0; i < l.node().output_count(); ++i)
+    if (!is_dense(&l.node().output(i))) return std::nullopt;
+
+  ExpressionTable& table = l.table();
+  const ExpressionId out = l.extent(node.output(), slides.size() + 1);
+  const ExpressionId reach =
+      table.add(table.multiply(table.subtract(out, l.number(1)), l.number(last.stride)),
+                l.number((last.kernel - 1) * last.dilation + 1));
+  ColumnForm form{reach, last.begin, table.add(last.begin, last.in)};
+  form.length = table.maximum(reach, form.end);
+  const auto begin = table.as_constant(form.begin);
+  if (!begin || *begin < 0 || !table.as_constant(form.length)) return std::nullopt;
+  return form;
+}
+
+// Gives `low` to the elements of the row from `begin` on.
+void fill(Lowering& l, BufferId row, ExpressionId begin, ExpressionId end, Id low) {
+  const ExpressionId count = l.table().subtract(end, begin);
+  if (l.table().as_constant(count) == 0) return;
+  const Index at = l.begin_sweep({count});
+  l.store_local(row, {l.table().add(begin, at[0])}, low);
+}
+
+// Calls `visit` with the index of each tap of these dims.
+void for_each_tap(const std::vector<Slide>& slides,
+                  const std::function<void(const std::vector<int64_t>&)>& visit) {
+  std::vector<int64_t> tap(slides.size(), 0);
+  for (size_t i = slides.size(); true; i = slides.size()) {
+    visit(tap);
+    while (i > 0 && ++tap[i - 1] == slides[i - 1].kernel) tap[--i] = 0;
+    if (i == 0) return;
+  }
+}
+
+// The largest over the taps of all dims but the last, at element `at` of the last.
+Result<Id> largest_of_column(Lowering& l, const Node& node, const std::vector<Slide>& slides,
+                             const Index& outer, ExpressionId at, Id low) {
+  Id largest = -1;
+  Result<void> done;
+  for_each_tap({slides.begin(), slides.end() - 1}, [&](const std::vector<int64_t>& tap) {
+    Index element = {outer[0], outer[1]};
+    std::vector<Guard> guards;
+    for (size_t i = 0; i < tap.size(); ++i) {
+      const ExpressionId start = l.table().subtract(
+          l.table().multiply(outer[i + 2], l.number(slides[i].stride)), slides[i].begin);
+      element.push_back(l.table().add(start, l.number(tap[i] * slides[i].dilation)));
+      guards.push_back({element.back(), slides[i].in});
+    }
+    element.push_back(at);
+    auto x = l.element_if(*node.input(0), element, guards, low);
+    if (!x) {
+      done = x.error();
+    } else {
+      largest = largest < 0 ? *x : l.scalar(ScalarOp::kMax, *x, largest);
+    }
+  });
+  SLUICE_TRY(done);
+  return largest;
+}
+
+Result<void> max_of_columns(Lowering& l, const Node& node, const std::vector<Slide>& slides,
+                            const ColumnForm& form, BufferId row) {
+  const Index extents = l.extents(node.output());
+  const Slide& last = slides.back();
+  Index outer = l.begin_nest({extents.begin(), extents.end() - 1});
+  const Id low = lowest(l, register_dtype(node.output().type().dtype));
+  fill(l, row, l.number(0), form.begin, low);
+  fill(l, row, form.end, form.length, low);
+  const Index at = l.begin_sweep({last.in});
+  SLUICE_ASSIGN(const Id column, largest_of_column(l, node, slides, outer, at[0], low));
+  l.store_local(row, {l.table().add(form.begin, at[0])}, column);
+  outer.push_back(l.begin_sweep({extents.back()})[0]);
+  const ExpressionId start = l.table().multiply(outer.back(), l.number(last.stride));
+  Id largest = -1;
+  for (int64_t tap = 0; tap < last.kernel; ++tap) {
+    const ExpressionId place = l.table().add(start, l.number(tap * last.dilation));
+    const Id x = l.load_local(row, {place});
+    largest = largest < 0 ? x : l.scalar(ScalarOp::kMax, x, largest);
+  }
+  return l.give(node, 0, outer, largest);
+}
+
+Result<void> max_of_windows(Lowering& l, const Node& node) {
   Window window = begin_window(l, node);
   begin_taps(l, window);
   const DType dtype = register_dtype(node.output().type().dtype);
@@ -145,6 +258,14 @@ Result<void> max_values(Lowering& l, const Node& node) {
   const AccumulatorId largest = l.accumulate(Combine::kMax, low, x);
   l.begin_sweep({});
   return l.give(node, 0, window.outer, l.value_of(largest));
+}
+
+Result<void> max_values(Lowering& l, const Node& node) {
+  const std::vector<Slide> slides = slides_of(l, node);
+  const auto form = column_form(l, node, slides);
+  const auto row = form ? l.local_buffer(register_dtype(node.output().type().dtype), {form->length})
+                        : std::nullopt;
+  return row ? max_of_columns(l, node, slides, *form, *row) : max_of_windows(l, node);
 }
 
 // The place of an element in its plane; by columns, it is that in the plane with its dims in

@@ -44,6 +44,24 @@ TEST(PoolingTest, Largest) {
   expect_pool("%y, %i", "MaxPool", "storage_order = 1", 0, dtypes);
 }
 
+// Rows that are long enough for the largest of columns.
+TEST(PoolingTest, LargestOfColumns) {
+  for (const std::string window :
+       {"kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [2, 2]",
+        "kernel_shape = [5, 5], pads = [2, 2, 2, 2]", "kernel_shape = [2, 2], strides = [2, 2]",
+        "kernel_shape = [2, 3], dilations = [2, 3], pads = [0, 4, 1, 2]",
+        "kernel_shape = [3, 2], strides = [1, 5], ceil_mode = 1, pads = [1, 0, 1, 1]",
+        "kernel_shape = [3, 3], auto_pad = \"SAME_LOWER\", strides = [2, 3]"}) {
+    for (const std::string dims : {"2, 2, 7, 19", "N, 2, M, 16", "1, 3, 6, 40"})
+      expect_same({"%x: D[" + dims + "]",
+                   "%y = MaxPool(%x) {" + window + "}",
+                   0,
+                   {},
+                   {"f32", "f16", "i8"}});
+  }
+  expect_same({"%x: D[1, 2, 4, 5, 18]", "%y = MaxPool(%x) {kernel_shape = [2, 3, 3]}", 0});
+}
+
 TEST(PoolingTest, Averages) {
   expect_pool("%y", "AveragePool", "", 16, kFloats);
   expect_pool("%y", "AveragePool", "count_include_pad = 1", 16, kFloats);

@@ -68,22 +68,39 @@ Value* MathBasics::copysign(Value* magnitude, Value* sign) const {
   return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude, sign);
 }
 
+Value* MathBasics::with_sign(Value* positive, Value* sign) const {
+  Value* bit = ir_.CreateAnd(bits(sign), integer(sign, bits_of(sign, -0.0)));
+  return from_bits(ir_.CreateOr(bits(positive), bit), positive);
+}
+
 Value* MathBasics::multiply_add(Value* a, Value* b, Value* c) const {
   if (!has_fma()) return add(mul(a, b), c);
   return ir_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
 }
 
+// Horner's rule, or, of long polynomials, that for the even and the odd powers side by side: half
+// of the latency for one product.
 Value* MathBasics::polynomial(Value* x, Coefficients coefficients) const {
-  Value* sum = number(x, coefficients.back());
-  for (size_t i = coefficients.size() - 1; i-- > 0;) sum = multiply_add(sum, x, coefficients[i]);
-  return sum;
+  constexpr size_t kLong = 8;
+  const auto horner = [&](Value* variable, size_t first, size_t step) {
+    size_t i = first + (coefficients.size() - 1 - first) / step * step;
+    Value* sum = number(x, coefficients[i]);
+    for (; i >= first + step; i -= step) sum = multiply_add(sum, variable, coefficients[i - step]);
+    return sum;
+  };
+  if (coefficients.size() < kLong) return horner(x, 0, 1);
+  Value* square = mul(x, x);
+  return multiply_add(horner(square, 1, 2), x, horner(square, 0, 2));
 }
 
 // The machine's max and min return the second operand when either is NaN.
 Value* MathBasics::clamp(Value* x, double low, double high) const {
   Value* l = number(x, low);
+  return at_most(select(greater(l, x), l, x), high);
+}
+
+Value* MathBasics::at_most(Value* x, double high) const {
   Value* h = number(x, high);
-  x = select(greater(l, x), l, x);
   return select(less(h, x), h, x);
 }
 
@@ -126,18 +143,30 @@ RoundedNumber MathBasics::rounded(Value* n) const { return {add(n, magic(n)), n}
 // The low bits of `shifted` are n modulo 2^9 (f64: 2^12), which moves into the exponent field; the
 // other bits of the magic number are shifted out.
 Value* MathBasics::power_of_two(const RoundedNumber& n, int offset) const {
-  Value* exponent = ir_.CreateShl(
-      bits(n.shifted), integer(n.shifted, static_cast<uint64_t>(mantissa_bits(n.shifted))));
-  const uint64_t one = bits_of(n.shifted, std::ldexp(1.0, offset));
-  return from_bits(ir_.CreateAdd(exponent, integer(n.shifted, one)), n.shifted);
+  return power_of_bits(bits(n.shifted), n.shifted, offset);
 }
 
-// Multiplies by two powers of two: the first product is exact.
+Value* MathBasics::power_of_bits(Value* low_bits, const Value* like, int offset) const {
+  Value* exponent =
+      ir_.CreateShl(low_bits, integer(like, static_cast<uint64_t>(mantissa_bits(like))));
+  const uint64_t one = bits_of(like, std::ldexp(1.0, offset));
+  return from_bits(ir_.CreateAdd(exponent, integer(like, one)), like);
+}
+
+// Multiplies by two powers of two, of about half of n each: the first product is exact.
 Value* MathBasics::scale(Value* x, const RoundedNumber& n) const {
   if (has_avx512()) return avx512_scale(ir_, x, n.value);
-  const RoundedNumber half = round_product(n.value, 0.5);
-  const RoundedNumber other = rounded(sub(n.value, half.value));
-  return mul(mul(x, power_of_two(half, 0)), power_of_two(other, 0));
+  Value* whole = bits(n.shifted);
+  Value* half = ir_.CreateLShr(whole, integer(x, 1));  // the lower bit of magic + n is that of n
+  Value* other = ir_.CreateSub(whole, half);
+  return mul(mul(x, power_of_bits(half, x, 0)), power_of_bits(other, x, 0));
+}
+
+// The product with the first factor, 2^(n + offset), is exact.
+Value* MathBasics::scale_down(Value* x, const RoundedNumber& n) const {
+  if (has_avx512()) return avx512_scale(ir_, x, n.value);
+  const int offset = mantissa_bits(x) + 2;
+  return mul(mul(x, power_of_two(n, offset)), std::ldexp(1.0, -offset));
 }
 
 // Moves the bits so that the exponent field changes at 3/4 * 2^k, and reads it as an integer that

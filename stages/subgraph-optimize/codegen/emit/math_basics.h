@@ -67,6 +67,7 @@ class MathBasics {
   Value* neg(Value* a) const { return ir_.CreateFNeg(a); }
   Value* abs(Value* a) const;
   Value* copysign(Value* magnitude, Value* sign) const;
+  Value* with_sign(Value* positive, Value* sign) const;  // the same of a number without sign bit
   Value* sqrt(Value* a) const;
   // Returns a * b + c, fused where the profile can.
   Value* multiply_add(Value* a, Value* b, Value* c) const;
@@ -76,7 +77,7 @@ class MathBasics {
   Value* multiply_add(Value* a, double b, Value* c) const {
     return multiply_add(a, number(a, b), c);
   }
-  // Evaluates by Horner's rule.
+  // Evaluates a polynomial in x.
   Value* polynomial(Value* x, Coefficients coefficients) const;
 
   // Comparisons are false for NaN.
@@ -94,6 +95,7 @@ class MathBasics {
   }
   // Limits x to [low, high]; NaN stays NaN.
   Value* clamp(Value* x, double low, double high) const;
+  Value* at_most(Value* x, double high) const;
 
   // Bits.
   Value* bits(Value* x) const { return ir_.CreateBitCast(x, integers(x)); }
@@ -115,6 +117,8 @@ class MathBasics {
   // Returns x * 2^n with one rounding, also where the result is denormal or overflows; x is in
   // [1/4, 4] and 2^(n / 2) is a normal number.
   Value* scale(Value* x, const RoundedNumber& n) const;
+  // The same where the result does not overflow: 2^n is normal, or as small as a denormal.
+  Value* scale_down(Value* x, const RoundedNumber& n) const;
   // Splits x > 0, which may be denormal. For other x the parts are unspecified, but for AVX-512,
   // whose parts make e * c + log(mantissa) right: 0 has exponent -infinity, infinity has infinity,
   // and negative numbers and NaN have the mantissa NaN.
@@ -122,6 +126,8 @@ class MathBasics {
 
  private:
   Value* intrinsic(llvm::Intrinsic::ID id, Value* a) const;
+  // Returns 2^(n + offset), a normal number, for n in the low bits.
+  Value* power_of_bits(Value* low_bits, const Value* like, int offset) const;
   Value* round_by_addition(Value* magnitude) const;
 
   llvm::IRBuilder<>& ir_;

@@ -1,5 +1,5 @@
-// The error function. f32 takes -log(1 - erf x), which is nearly a parabola, as a polynomial; f64
-// follows W. Cody, Rational Chebyshev
+// The error function. f32 takes log2(1 - erf x), which is nearly a parabola, as a
+// polynomial; f64 follows W. Cody, Rational Chebyshev
 // Approximations for the Error Function (1969), in its division of the argument, and M. Shepherd
 // and J. Laframboise, Chebyshev Approximation of (1 + 2x) exp(x^2) erfc(x) (1981), in the variable
 // of its second part. The coefficients are minimax.
@@ -23,23 +23,29 @@ constexpr double kLarge[] = {
     -0.00059493961587017512, 5.0337076905230877e-05, 7.1770950879564756e-05, -6.336219522713349e-06,
     -6.5466475669333626e-06};
 
-// -log(1 - erf x) / x for x up to 3.93, weighted by its part in erf.
-constexpr double kSingle[] = {1.12837921,     0.636616497,   0.10281441,      -0.01932172,
-                              0.000205730218, 0.00125173017, -0.000380992764, 4.07066034e-05};
+// log2(1 - erf x) / x for x up to 3.93, weighted by its part in erf.
+constexpr double kSingle[] = {-1.62790709,     -0.918443463,   -0.148329839,   0.0278753496,
+                              -0.000296805965, -0.00180586491, 0.000549656371, -5.87272149e-05};
 
 // x P(x^2) / Q(x^2) for minimal relative error up to where erf rounds to 1.
 Value* emit_fast_erf(const MathBasics& m, Value* x) {
-  static constexpr double kP[] = {1.12837868,   0.416842949,    0.0796126653,
-                                  0.0125035318, 0.000315961925, -1.7598758e-06};
-  static constexpr double kQ[] = {1, 0.702736905, 0.20487159, 0.032766914, 0.00296196683};
-  x = m.clamp(x, -3.92, 3.92);
+  static constexpr double kP[] = {1.12837923,    0.190784305,    0.0527903512,
+                                  0.00377962994, 0.000284808921, 2.04196522e-06};
+  static constexpr double kQ[] = {
+      1, 0.502410889, 0.114257731, 0.0149974804, 0.00116521737, 3.80040328e-05};
+  x = m.clamp(x, -3.93, 3.93);
   Value* y = m.mul(x, x);
   return m.div(m.mul(x, m.polynomial(y, kP)), m.polynomial(y, kQ));
 }
 
 Value* emit_erf_single(const MathBasics& m, Value* x) {
-  Value* size = m.clamp(m.abs(x), 0, 3.93);
-  return m.copysign(emit_one_minus_exp(m, m.mul(size, m.polynomial(size, kSingle))), x);
+  Value* size = m.at_most(m.abs(x), 3.93);
+  Value* exponent = m.mul(size, m.polynomial(size, kSingle));
+  const RoundedNumber n = m.round_product(exponent, 1);
+  Value* p = emit_exp2m1(m, m.sub(exponent, n.value));
+  Value* power = m.power_of_two(n, 0);
+  Value* result = m.multiply_add(power, m.neg(p), m.sub(m.number(x, 1), power));
+  return m.with_sign(result, x);
 }
 
 Value* emit_erf_double(const MathBasics& m, Value* x) {

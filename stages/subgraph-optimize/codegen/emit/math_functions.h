@@ -36,8 +36,8 @@ struct ReducedExponent {
 };
 ReducedExponent reduce_exponent(const MathBasics& m, llvm::Value* x);
 llvm::Value* emit_exp_of_remainder(const MathBasics& m, llvm::Value* remainder);  // e^remainder
-llvm::Value* emit_one_minus_exp(const MathBasics& m, llvm::Value* x);  // 1 - e^-x, 0 <= x <= 88
-llvm::Value* clamp_exponent(const MathBasics& m, llvm::Value* x);      // to where exp changes
+llvm::Value* emit_exp2m1(const MathBasics& m, llvm::Value* x);     // 2^x - 1, f32, |x| <= 1/2
+llvm::Value* clamp_exponent(const MathBasics& m, llvm::Value* x);  // to where exp changes
 
 // ln 2 = high + low, both positive; n * high is exact for the exponents n of floats.
 struct TwoParts {

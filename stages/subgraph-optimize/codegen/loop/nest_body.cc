@@ -130,10 +130,13 @@ Value* NestEmitter::guard_condition(const std::vector<loop::Guard>& guards, int 
     if (is_ignored(guard)) continue;
     Value* holds = nullptr;
     if (differs(guard.value) || differs(guard.limit)) {
-      llvm::Type* type = llvm::FixedVectorType::get(b_.index_type(), piece_.lanes);
-      Value* at = b_.ir().CreateSExt(expression_lanes(guard.value, copy), type);
-      holds =
-          b_.ir().CreateICmpULT(at, b_.ir().CreateSExt(expression_lanes(guard.limit, copy), type));
+      Value* at = expression_lanes(guard.value, copy);
+      Value* limit = expression_lanes(guard.limit, copy);
+      if (at->getType() != limit->getType()) {
+        llvm::Type* type = llvm::FixedVectorType::get(b_.index_type(), piece_.lanes);
+        at = b_.ir().CreateSExt(at, type), limit = b_.ir().CreateSExt(limit, type);
+      }
+      holds = b_.ir().CreateICmpULT(at, limit);
     } else {
       holds = b_.ir().CreateICmpULT(expression_number(guard.value, copy),
                                     expression_number(guard.limit, copy));

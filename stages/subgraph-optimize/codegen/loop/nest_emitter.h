@@ -66,8 +66,15 @@ class NestEmitter {
   void emit_guarded_point();
   // Guards that hold for the piece at hand.
   enum class IgnoredGuards : uint8_t { kNone, kUniform, kAll };
-  void emit_version(const std::vector<loop::Guard>& guards, IgnoredGuards ignored,
+  void emit_without(IgnoredGuards ignored);
+  void emit_version(llvm::Value* condition, const std::function<void()>& version,
                     const std::function<void()>& otherwise);
+  struct PlainOffsets {
+    std::vector<ExpressionId> offsets;        // of loads, by instruction; see without_limits
+    std::vector<ExpressionId> at_least_zero;  // of all of them
+  };
+  PlainOffsets plain_offsets();
+  llvm::Value* none_is_negative(const std::vector<ExpressionId>& expressions);
   std::vector<loop::Guard> guards_of_nest() const;
   llvm::Value* all_hold(const std::vector<loop::Guard>& guards);
   bool is_ignored(const loop::Guard& guard) const {
@@ -150,8 +157,11 @@ class NestEmitter {
   llvm::Value* load_pattern(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                             int copy, llvm::Value* mask);
   llvm::Value* neighbours_below(const loop::Guard& guard, int copy, int count);
+  int neighbour_count(int64_t stride) const;
   llvm::Value* spread_mask(llvm::Value* mask, int64_t times);
   llvm::Value* every_nth(llvm::Value* wide, int64_t stride);
+  llvm::Value* load_all_strided(llvm::Type* type, llvm::Value* from, int64_t stride,
+                                llvm::Align align);
   llvm::Value* load_strided(llvm::Type* type, llvm::Value* from, int64_t stride, llvm::Align align,
                             llvm::Value* mask);
   llvm::Value* load_repeated(llvm::Type* type, llvm::Value* from, int64_t times, llvm::Align align,
@@ -189,7 +199,10 @@ class NestEmitter {
     return flat_.nest.instructions[static_cast<size_t>(id)];
   }
   llvm::Value* extent(loop::AxisId id) { return index_.number(axis(id).extent); }
-  bool has_masks() const { return b_.profile().vector_bits >= 512; }
+  bool has_masks() const { return b_.profile().vector_bits >= 512; }  // for all types
+  bool has_masks_of(DType dtype) const {
+    return has_masks() || (b_.profile().vector_bits >= 256 && dtype_bits(dtype) >= 32);
+  }
 
   KernelBuilder& b_;
   loop::LoopGraph& graph_;

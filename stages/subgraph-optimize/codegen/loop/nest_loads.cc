@@ -1,5 +1,6 @@
 // Loads: which lanes lie how in memory, and the cheapest way to fill a vector with them.
 #include <algorithm>
+#include <bit>
 
 #include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
 #include "stages/subgraph-optimize/codegen/register_transpose.h"
@@ -39,7 +40,8 @@ Value* NestEmitter::emit_load(InstructionId id, int copy) {
 Value* NestEmitter::load_guarded(InstructionId id, int copy) {
   const loop::Instruction& own = instruction(id);
   const loop::Buffer& buffer = graph_.buffers[static_cast<size_t>(own.access.buffer)];
-  if (!has_masks() || piece_.is_tile || piece_.lanes == 1 || buffer.is_local) return nullptr;
+  if (!has_masks_of(buffer.dtype) || piece_.is_tile || piece_.lanes == 1 || buffer.is_local)
+    return nullptr;
   if (buffer.dtype != loop::register_dtype(buffer.dtype) || buffer.dtype == DType::kBool)
     return nullptr;
   ExpressionTable& table = graph_.expressions;
@@ -50,24 +52,27 @@ Value* NestEmitter::load_guarded(InstructionId id, int copy) {
   Value* otherwise = value(own.operands[0], copy);
   if (otherwise->getType()->isVectorTy()) return nullptr;
 
-  const auto wide = static_cast<int>(piece_.lanes * *stride);
-  const int used = wide - static_cast<int>(*stride) + 1;  // nothing is read after the last lane
-  Value* mask = b_.known_mask(used, wide);
+  // Where a guard that moves along the lanes holds is memory, also of neighbours that no lane
+  // wants: LLVM may read those whose bit of the mask does not matter.
+  const int wide = neighbour_count(*stride);
+  Value *mask = nullptr, *uniform = nullptr;
   for (const loop::Guard& guard : own.guards) {
     if (is_ignored(guard)) continue;
     const auto along = loop::split_linear(table, guard.value, lane_symbol_);
     if (!along || differs(along->remainder) || differs(guard.limit)) return nullptr;
-    Value* holds = nullptr;
     if (table.as_constant(along->stride) == 0) {
-      holds = b_.broadcast(b_.ir().CreateICmpULT(expression_number(guard.value, copy),
-                                                 expression_number(guard.limit, copy)),
-                           wide);
-    } else if (table.as_constant(along->stride) == stride) {
-      holds = neighbours_below(guard, copy, wide);
+      Value* holds = b_.ir().CreateICmpULT(expression_number(guard.value, copy),
+                                           expression_number(guard.limit, copy));
+      uniform = uniform == nullptr ? holds : b_.ir().CreateAnd(uniform, holds);
+      continue;
     }
+    if (table.as_constant(along->stride) != stride) return nullptr;
+    Value* holds = neighbours_below(guard, copy, wide);
     if (holds == nullptr) return nullptr;
-    mask = b_.ir().CreateAnd(mask, holds);
+    mask = mask == nullptr ? holds : b_.ir().CreateAnd(mask, holds);
   }
+  if (mask == nullptr) return nullptr;
+  if (uniform != nullptr) mask = b_.ir().CreateAnd(mask, b_.broadcast(uniform, wide));
   if (Value* there = present(copy)) mask = b_.ir().CreateAnd(mask, spread_mask(there, *stride));
   Value* loaded = b_.ir().CreateMaskedLoad(
       llvm::FixedVectorType::get(memory_type(buffer.dtype), static_cast<unsigned>(wide)),
@@ -93,11 +98,19 @@ Value* NestEmitter::neighbours_below(const loop::Guard& guard, int copy, int cou
   return b_.ir().CreateICmpULT(values, spread(guard.limit));
 }
 
-// The mask of lanes as one of their neighbours: each bit `times` times.
+// The elements that are loaded for all lanes at a stride: whole registers.
+int NestEmitter::neighbour_count(int64_t stride) const {
+  return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(piece_.lanes * stride)));
+}
+
+// The mask of lanes as one of their neighbours: an element is read when the next lane that wants
+// one, or it itself, is there. So nothing is read after the last lane that is.
 Value* NestEmitter::spread_mask(Value* mask, int64_t times) {
+  if (times == 1) return mask;
   std::vector<int> lanes;
-  for (int64_t i = 0; i < piece_.lanes * times; ++i) lanes.push_back(static_cast<int>(i / times));
-  return times == 1 ? mask : b_.ir().CreateShuffleVector(mask, lanes);
+  for (int64_t i = 0; i < neighbour_count(times); ++i)
+    lanes.push_back(static_cast<int>(std::min<int64_t>((i + times - 1) / times, piece_.lanes)));
+  return b_.ir().CreateShuffleVector(mask, llvm::Constant::getNullValue(mask->getType()), lanes);
 }
 
 Value* NestEmitter::every_nth(Value* wide, int64_t stride) {
@@ -149,7 +162,7 @@ Value* NestEmitter::load_elements(const loop::Buffer& buffer, loop::BufferId id,
 // and shuffled. Null: they lie otherwise.
 Value* NestEmitter::load_pattern(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                                  int copy, Value* mask) {
-  if (!has_masks() && (mask != nullptr || dtype_bits(buffer.dtype) < 32)) return nullptr;
+  if (!has_masks_of(buffer.dtype)) return nullptr;
   llvm::Type* type = memory_type(buffer.dtype);
   const llvm::Align align = alignment_of(buffer.dtype);
   const auto linear = loop::split_linear(graph_.expressions, offset, lane_symbol_);
@@ -163,21 +176,37 @@ Value* NestEmitter::load_pattern(const loop::Buffer& buffer, loop::BufferId id, 
   return load_strided(type, address(buffer, id, offset, copy), *stride, align, mask);
 }
 
-// Every `stride`-th element: the vectors that contain them, and nothing after the last one that is
-// there, are loaded and shuffled.
+// Every `stride`-th element: the vectors that contain them are loaded and shuffled.
 Value* NestEmitter::load_strided(llvm::Type* type, Value* from, int64_t stride, llvm::Align align,
                                  Value* mask) {
-  const int wide = static_cast<int>(piece_.lanes * stride);
-  Value* is_read = b_.known_mask(wide - static_cast<int>(stride) + 1, wide);
-  if (mask != nullptr) {
-    std::vector<llvm::Constant*> is_picked;
-    for (int i = 0; i < wide; ++i) is_picked.push_back(b_.ir().getInt1(i % stride == 0));
-    is_read = b_.ir().CreateAnd(spread_mask(mask, stride), llvm::ConstantVector::get(is_picked));
-  }
+  if (mask == nullptr) return load_all_strided(type, from, stride, align);
+  const int wide = neighbour_count(stride);
   auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(wide));
-  Value* loaded =
-      b_.ir().CreateMaskedLoad(vector, from, align, is_read, llvm::Constant::getNullValue(vector));
+  Value* loaded = b_.ir().CreateMaskedLoad(vector, from, align, spread_mask(mask, stride),
+                                           llvm::Constant::getNullValue(vector));
   return every_nth(loaded, stride);
+}
+
+// The same of all lanes: the last vector ends with the last lane's element, after which nothing may
+// be read.
+Value* NestEmitter::load_all_strided(llvm::Type* type, Value* from, int64_t stride,
+                                     llvm::Align align) {
+  const int lanes = piece_.lanes;
+  const int64_t last = (lanes - 1) * stride + 1 - lanes;  // where the last vector begins
+  auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes));
+  Value* picked = nullptr;
+  for (int64_t at = 0, lane = 0; lane < lanes; at += lanes) {
+    at = std::min(at, last);
+    Value* loaded =
+        b_.ir().CreateAlignedLoad(vector, b_.ir().CreateGEP(type, from, b_.index(at)), align);
+    std::vector<int> order;  // the lanes so far, then those of this vector
+    for (int i = 0; i < lanes; ++i) order.push_back(i);
+    for (; lane < lanes && lane * stride < at + lanes; ++lane)
+      order[static_cast<size_t>(lane)] = lanes + static_cast<int>(lane * stride - at);
+    if (picked == nullptr) picked = llvm::PoisonValue::get(vector);
+    picked = b_.ir().CreateShuffleVector(picked, loaded, order);
+  }
+  return picked;
 }
 
 // Neighbours that are each repeated `times` times, of the first lanes, which the mask has.

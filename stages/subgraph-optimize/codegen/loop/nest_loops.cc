@@ -10,6 +10,7 @@
 // points share work is inside the lane axis (nest_repeat.cc).
 #include <algorithm>
 
+#include "stages/subgraph-optimize/codegen/loop/limits.h"
 #include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
 
 namespace sluice {
@@ -191,36 +192,70 @@ bool NestEmitter::shares_by_lane() const {
   });
 }
 
-// Pieces for which all guards hold are computed without them; others, where those hold that are the
-// same for all lanes, without those.
+// Pieces for which all guards hold, and no limit of an offset takes effect, are computed without
+// them; others, where those guards hold that are the same for all lanes, without those.
 void NestEmitter::emit_guarded_point() {
   const std::vector<loop::Guard> guards = guards_of_nest();
-  if (guards.empty() || flat_.nest.instructions.size() > kMaxVersioned) return emit_point();
+  PlainOffsets plain = plain_offsets();
+  const bool is_plain = guards.empty() && plain.at_least_zero.empty();
+  if (is_plain || flat_.nest.instructions.size() > kMaxVersioned) return emit_point();
   std::vector<loop::Guard> uniform;
   for (const loop::Guard& guard : guards) {
     if (!differs(guard.value) && !differs(guard.limit)) uniform.push_back(guard);
   }
   const bool has_both = !uniform.empty() && uniform.size() < guards.size();
-  emit_version(guards, IgnoredGuards::kAll, [&] {
+  Value *holds = all_hold(guards), *is_inside = none_is_negative(plain.at_least_zero);
+  holds = holds == nullptr || is_inside == nullptr ? nullptr : b_.ir().CreateAnd(holds, is_inside);
+  const auto emit_plain = [&] {
+    std::swap(flat_.load_offsets, plain.offsets);
+    emit_without(IgnoredGuards::kAll);
+    std::swap(flat_.load_offsets, plain.offsets);
+  };
+  emit_version(holds, emit_plain, [&] {
     if (!has_both) return emit_point();
-    emit_version(uniform, IgnoredGuards::kUniform, [&] { emit_point(); });
+    emit_version(
+        all_hold(uniform), [&] { emit_without(IgnoredGuards::kUniform); }, [&] { emit_point(); });
   });
 }
 
-// The point without the guards when they hold in all lanes and iterations of the piece at hand,
-// else what `otherwise` emits.
-void NestEmitter::emit_version(const std::vector<loop::Guard>& guards, IgnoredGuards ignored,
+void NestEmitter::emit_without(IgnoredGuards ignored) {
+  ignored_guards_ = ignored;
+  emit_point();
+  ignored_guards_ = IgnoredGuards::kNone;
+}
+
+// Emits `version` for where the condition holds (null: that is not known), else `otherwise`.
+void NestEmitter::emit_version(Value* condition, const std::function<void()>& version,
                                const std::function<void()>& otherwise) {
-  Value* holds = all_hold(guards);
-  if (holds == nullptr || is_false(holds)) return otherwise();
-  b_.if_else(
-      holds,
-      [&] {
-        ignored_guards_ = ignored;
-        emit_point();
-        ignored_guards_ = IgnoredGuards::kNone;
-      },
-      otherwise);
+  if (condition == nullptr || is_false(condition)) return otherwise();
+  b_.if_else(condition, version, otherwise);
+}
+
+// The offsets of all loads without the limits along the lanes.
+NestEmitter::PlainOffsets NestEmitter::plain_offsets() {
+  PlainOffsets all{flat_.load_offsets, {}};
+  if (piece_.lanes == 1 || lane_symbol_ < 0 || piece_.is_tile || plan_.repeat_axis >= 0) return all;
+  for (ExpressionId& offset : all.offsets) {
+    if (offset < 0) continue;
+    const auto plain = without_limits(graph_, offset, lane_symbol_);
+    if (!plain) continue;
+    offset = plain->offset;
+    all.at_least_zero.insert(all.at_least_zero.end(), plain->at_least_zero.begin(),
+                             plain->at_least_zero.end());
+  }
+  return all;
+}
+
+// A condition that is enough for the expressions to be 0 or more in all lanes and iterations of the
+// piece at hand. Null: it is not known.
+Value* NestEmitter::none_is_negative(const std::vector<ExpressionId>& expressions) {
+  Value* condition = b_.ir().getInt1(true);
+  for (const ExpressionId id : expressions) {
+    const auto range = extremes(id);
+    if (!range) return nullptr;
+    condition = b_.ir().CreateAnd(condition, b_.ir().CreateICmpSGE(range->first, b_.index(0)));
+  }
+  return condition;
 }
 
 std::vector<loop::Guard> NestEmitter::guards_of_nest() const {
@@ -381,27 +416,26 @@ IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrV
 }
 
 // Whether the remainder of an axis is computed in vectors under a mask. Without masks for all
-// types, that is where it is worth the instructions for masked words: each element takes long, and
-// all are words.
+// types, that is where it is worth the instructions for masked words: all are words, and a vector
+// takes long or is a part of a row.
 bool NestEmitter::masks_remainders() const {
   if (has_masks()) return true;
+  if (b_.profile().vector_bits < 256) return false;
   const loop::Nest& nest = flat_.nest;
-  if (b_.profile().vector_bits < 256 || plan_.vector != NestPlan::Vector::kOuter) return false;
-  if (nest.sweeps.size() != 1 || !nest.sweeps[0].axes.empty() || !nest.accumulators.empty())
-    return false;
-  const auto is_word = [&](loop::BufferId id) {
-    return dtype_bits(graph_.buffers[static_cast<size_t>(id)].dtype) >= 32;
+  const auto is_word = [&](const loop::Access& access) {
+    return dtype_bits(graph_.buffers[static_cast<size_t>(access.buffer)].dtype) >= 32;
   };
   bool is_long = nest.instructions.size() >= kLongBody;
   for (const loop::Instruction& own : nest.instructions) {
-    const bool is_load = own.kind == loop::InstructionKind::kLoad;
-    if (!own.guards.empty() || (is_load && !is_word(own.access.buffer))) return false;
+    if (own.kind == loop::InstructionKind::kLoad && !is_word(own.access)) return false;
     is_long = is_long || (own.kind == loop::InstructionKind::kScalar &&
                           loop::scalar_row(own.op).cost == loop::CostClass::kTranscendental);
   }
-  return is_long && std::ranges::all_of(nest.sweeps[0].stores, [&](const loop::Store& store) {
-           return store.guards.empty() && is_word(store.access.buffer);
-         });
+  for (const loop::Sweep& sweep : nest.sweeps) {
+    if (!std::ranges::all_of(sweep.stores, is_word, &loop::Store::access)) return false;
+    is_long = is_long || !sweep.axes.empty();
+  }
+  return is_long;
 }
 
 void NestEmitter::emit_point() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fmt/format.h"
+#include "stages/subgraph-optimize/codegen/loop/limits.h"
 
 namespace sluice {
 namespace {
@@ -59,6 +60,7 @@ class AccessCost {
         linear ? graph_.expressions.as_constant(linear->stride) : std::optional<int64_t>();
     const bool by_value = expression_differs(graph_, offset, {}, differing_);
     if (stride == 1 && !by_value) return in_cycles(costs_.access);
+    if (!is_store && !linear && is_limited_row(offset)) return in_cycles(2 * costs_.access);
     if (is_store) return in_cycles(costs_.scatter * lanes_);
     const bool is_pattern = linear ? stride && *stride > 1 && *stride <= 4
                                    : repeated_times(graph_, offset, symbol_, lanes_) > 1;
@@ -66,6 +68,14 @@ class AccessCost {
   }
 
  private:
+  // Whether the lanes are neighbours but at the limits of an axis.
+  bool is_limited_row(ExpressionId offset) {
+    const auto plain = without_limits(graph_, offset, symbol_);
+    if (!plain || expression_differs(graph_, plain->offset, {}, differing_)) return false;
+    const auto linear = loop::split_linear(graph_.expressions, plain->offset, symbol_);
+    return linear && graph_.expressions.as_constant(linear->stride) == 1;
+  }
+
   loop::LoopGraph& graph_;
   const LoopCosts& costs_;
   SymbolId symbol_;
@@ -153,7 +163,10 @@ class Planner {
     const int registers = profile_.vector_registers * (may_spill(plan, outer_points) ? 2 : 1);
     plan.unroll = vector == NestPlan::Vector::kNone ? 1 : choose_unroll(differing, registers);
     if (is_inner) plan.unroll = std::max(plan.unroll, short_row_vectors(plan.lanes));
-    if (vector == NestPlan::Vector::kOuter) fit_local_buffers(plan);
+    if (vector == NestPlan::Vector::kOuter) {
+      fit_local_buffers(plan);
+      if (has_limits(symbols[0])) plan.unroll = 1;  // few pieces are at limits
+    }
     double points = outer_points;
     if (vector == NestPlan::Vector::kOuter) points = in_vectors(points, axis, plan.lanes);
     for (size_t s = 0; s < nest_.nest.sweeps.size(); ++s) {
@@ -170,6 +183,12 @@ class Planner {
       plan.cycles += iterations * (1 + sweep_cycles(s, symbol, plan.lanes, differing));
     }
     return plan;
+  }
+
+  bool has_limits(SymbolId symbol) {
+    return std::ranges::any_of(nest_.load_offsets, [&](ExpressionId offset) {
+      return offset >= 0 && without_limits(graph_, offset, symbol);
+    });
   }
 
   // How many vectors `count` points take when `axis` runs along the lanes.
