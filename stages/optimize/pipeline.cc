@@ -32,6 +32,11 @@ constexpr Pass kPasses[] = {
      decompose_flex_attention, PassLevel::kO3},
     {"decompose-cross-entropy", "makes a log-softmax and a loss of what sums over both",
      decompose_cross_entropy, PassLevel::kO3},
+    {"decompose-einsum", "makes matrix products and sums of einsums", decompose_einsum,
+     PassLevel::kO3},
+    // Must run after quantized contractions are fused, which leaves those without kernels.
+    {"decompose-quantized-product", "makes products of floats of those over integers",
+     decompose_quantized_product, PassLevel::kO3},
     // The same, for padding and convolutions.
     {"decompose-causal-convolution", "makes a convolution of one with a state",
      decompose_causal_convolution, PassLevel::kO3},

@@ -1,0 +1,122 @@
+// Makes products and convolutions of f32 of those over integers that no engine has kernels for: of
+// weights that are not constant, or whose result has a scale that is known only while running.
+//
+//   before:  %y = QLinearMatMul(%a, %sa, %za, %b, %sb, %zb, %sy, %zy)
+//   after:   %1 = Sub(Cast(%a), Cast(%za))   %2 = Sub(Cast(%b), Cast(%zb))   %3 = MatMul(%1, %2)
+//            %4 = Div(Mul(Cast(%3), Mul(Cast(%sa), Cast(%sb))), Cast(%sy))          (f64)
+//            %y = QuantizeLinear(Cast(%4), 1, %zy)
+//
+// and so on; MatMulInteger and ConvInteger end in a Cast of %3 to i32. Legal where f32 holds all
+// sums exactly: of at most 2^24 in size. The node stays where an annotation places or keeps it.
+#include "common/ops/attributes.h"
+#include "common/target/aicore.h"
+#include "common/target/quantized.h"
+#include "stages/optimize/editor.h"
+#include "stages/optimize/node_maker.h"
+#include "stages/optimize/passes/passes.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kMaxExact = int64_t{1} << 24;  // f32 has all integers up to it
+
+bool is_byte(DType dtype) { return dtype == DType::kI8 || dtype == DType::kU8; }
+
+bool is_one(const Value* value) { return value == nullptr || value->type().element_count() == 1; }
+
+// The largest size of an element less its zero point.
+int64_t largest(const QuantizedOperand& operand) {
+  if (operand.zero_point == nullptr && operand.integers->type().dtype == DType::kI8) return 128;
+  return 255;
+}
+
+// The number of products of one sum; 0 when it is not known.
+int64_t products(const QuantizedContraction& q) {
+  const std::vector<Dim>& dims = q.w.integers->type().dims;
+  int64_t count = 1;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const bool is_summed = q.is_conv() ? i > 0 : i + 2 == dims.size() || dims.size() == 1;
+    if (is_summed && !dims[i].is_fixed()) return 0;
+    if (is_summed) count *= std::min(dims[i].value, kMaxExact);
+    count = std::min(count, kMaxExact);
+  }
+  return count;
+}
+
+bool can_decompose(const Node& node, const QuantizedContraction& q) {
+  if (!is_removable(node) || node.placement.engine != EngineId::kNone || q.bias != nullptr)
+    return false;
+  for (const Value* value : {q.x.integers, q.w.integers, q.result}) {
+    const Type& type = value->type();
+    if (!type.is_tensor() || type.has_unknown()) return false;
+  }
+  if (!is_byte(q.x.integers->type().dtype) || !is_byte(q.w.integers->type().dtype)) return false;
+  for (const Value* value :
+       {q.x.scale, q.x.zero_point, q.w.scale, q.w.zero_point, q.y.scale, q.y.zero_point})
+    if (!is_one(value)) return false;
+  const int64_t count = products(q);
+  return count > 0 && count <= kMaxExact / (largest(q.x) * largest(q.w)) &&
+         !aicore_unsupported_reason(node).empty();
+}
+
+Value& scalar(NodeMaker& make, Value& x, DType dtype) {
+  Value& element = make.cast(x, dtype);
+  return element.type().dims.empty() ? element : make.reshape(element, {});
+}
+
+// An operand of the node, less its zero point.
+Value& centered(NodeMaker& make, Value& integers, Value* zero) {
+  Value& x = make.cast(integers, DType::kF32);
+  if (zero == nullptr) return x;
+  return make.elementwise(Op::kSub, {&x, &scalar(make, *zero, DType::kF32)}, DType::kF32);
+}
+
+Value& quantized(NodeMaker& make, const Node& node, Value& sums) {
+  const auto scale = [&](size_t input) -> Value& {
+    return scalar(make, *node.input(input), DType::kF64);
+  };
+  const auto combine = [&](Op op, Value& a, Value& b) -> Value& {
+    return make.elementwise(op, {&a, &b}, DType::kF64);
+  };
+  Value& reals =
+      combine(Op::kMul, make.cast(sums, DType::kF64), combine(Op::kMul, scale(1), scale(4)));
+  Value& steps = make.cast(combine(Op::kDiv, reals, scale(6)), DType::kF32);
+  Value& zero = scalar(make, *node.input(7), node.output().type().dtype);
+  return make.add(Op::kQuantizeLinear, {&steps, &make.number(1), &zero}, node.output().type());
+}
+
+void decompose(Editor& editor, Node& node, const QuantizedContraction& q) {
+  const bool is_linear = q.y.scale != nullptr;
+  const size_t w = is_linear ? 3 : 1;
+  NodeMaker make(editor, node);
+  Value& a = centered(make, *node.input(0), node.input(2));
+  Value& b = centered(make, *node.input(w), node.input(is_linear ? 5 : 3));
+  Node& product = make.node(q.is_conv() ? Op::kConv : Op::kMatMul, {&a, &b},
+                            Type::tensor(DType::kF32, node.output().type().dims));
+  for (const Attribute& attribute : node.attributes())
+    product.set_attribute(attribute.name, attribute.value);
+  make.give(0, is_linear ? quantized(make, node, product.output())
+                         : make.cast(product.output(), DType::kI32));
+  make.finish();
+}
+
+Result<bool> run(Graph& graph) {
+  Editor editor(graph);
+  bool changed = false;
+  for (Node& node : graph.nodes()) {
+    if (!is_integer_contraction(node.op())) continue;
+    const auto q = read_quantized(node);
+    if (!q || !can_decompose(node, *q)) continue;
+    decompose(editor, node, *q);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+Result<bool> decompose_quantized_product(Graph& root, const Options&) {
+  return on_every_graph(root, run);
+}
+
+}  // namespace sluice
