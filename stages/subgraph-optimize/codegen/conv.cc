@@ -121,7 +121,7 @@ class ConvEmitter {
     };
     emit_nest(b_, nest);
     b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, true));
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, {.knows_target = true}));
     set_launch(nest, kernel);
     return kernel;
   }

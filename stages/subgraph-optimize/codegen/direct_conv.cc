@@ -96,7 +96,7 @@ class DirectEmitter {
     Value* minimum = b_.min(b_.value(s_.n), b_.min(b_.value(s_.oh), b_.value(s_.ow)));
     b_.if_else(b_.ir().CreateICmpSGT(minimum, b_.index(0)), [&] { emit_chunks(); }, [] {});
     b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, true));
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, {.knows_target = true}));
     kernel.blocks = plan_.blocks;
     kernel.multiply_adds = multiply_adds();
     kernel.multiply_adds_per_block =

@@ -234,9 +234,10 @@ Value* KernelBuilder::stack(llvm::Type* type, int64_t count) {
   return ir_.CreateAlloca(type, index(count));
 }
 
-Result<GeneratedKernel> KernelBuilder::finish(const std::string& entry, bool knows_target) {
+Result<GeneratedKernel> KernelBuilder::finish(const std::string& entry,
+                                              const EmitOptions& options) {
   GeneratedKernel kernel;
-  SLUICE_ASSIGN(kernel.object, emit_object(module_, profile_, knows_target));
+  SLUICE_ASSIGN(kernel.object, emit_object(module_, profile_, options));
   kernel.entry = entry;
   return kernel;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "stages/subgraph-optimize/codegen/codegen.h"
+#include "stages/subgraph-optimize/codegen/object_emitter.h"
 
 namespace sluice {
 
@@ -123,8 +124,8 @@ class KernelBuilder {
   // Returns memory of the frame of the function that is being emitted.
   llvm::Value* stack(llvm::Type* type, int64_t count);
 
-  // Sets object and entry. For knows_target see emit_object.
-  Result<GeneratedKernel> finish(const std::string& entry, bool knows_target = false);
+  // Sets object and entry.
+  Result<GeneratedKernel> finish(const std::string& entry, const EmitOptions& options = {});
 
  private:
   llvm::Value* kernel_member(int member);

@@ -107,7 +107,7 @@ class MatMulEmitter {
       emit_symbolic_nest(nest, tiles);
     }
     b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, true));
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, {.knows_target = true}));
     set_launch(nest, kernel);
     if (packs_b_)
       kernel.scratch_bytes =

@@ -34,7 +34,8 @@ void initialize_llvm() {
   });
 }
 
-Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const DeviceProfile& profile) {
+Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const DeviceProfile& profile,
+                                                                 bool is_quick) {
   initialize_llvm();
   std::string problem;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, problem);
@@ -42,7 +43,8 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const DevicePro
     return make_error(ErrorCode::kCodegen, "LLVM has no target {}: {}", kTriple, problem);
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
       kTriple, profile.llvm_cpu, profile.llvm_features, llvm::TargetOptions(), llvm::Reloc::PIC_,
-      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive));
+      llvm::CodeModel::Small,
+      is_quick ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Aggressive));
   if (!machine)
     return make_error(ErrorCode::kCodegen, "LLVM has no machine '{}'", profile.llvm_cpu);
   return machine;
@@ -69,8 +71,9 @@ void set_target(llvm::Function& function, const DeviceProfile& profile) {
 }
 
 Result<std::vector<std::byte>> emit_object(llvm::Module& module, const DeviceProfile& profile,
-                                           bool knows_target) {
-  SLUICE_ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, make_target_machine(profile));
+                                           const EmitOptions& options) {
+  SLUICE_ASSIGN(std::unique_ptr<llvm::TargetMachine> machine,
+                make_target_machine(profile, options.is_quick));
   module.setTargetTriple(kTriple);
   module.setDataLayout(machine->createDataLayout());
   std::string problem;
@@ -87,11 +90,12 @@ Result<std::vector<std::byte>> emit_object(llvm::Module& module, const DevicePro
                                              : llvm::Triple(module.getTargetTriple())};
   no_library.disableAllFunctions();
   passes.add(new llvm::TargetLibraryInfoWrapperPass(no_library));
-  if (knows_target)
+  if (options.knows_target)
     passes.add(llvm::createTargetTransformInfoWrapperPass(machine->getTargetIRAnalysis()));
-  // The generator writes nearly final code; only address arithmetic is left to fold.
+  // The generator writes nearly final code; only address arithmetic is left to fold, of which long
+  // bodies have little.
   passes.add(llvm::createEarlyCSEPass());
-  passes.add(llvm::createInstructionCombiningPass());
+  if (!options.is_quick) passes.add(llvm::createInstructionCombiningPass());
   if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
     return make_error(ErrorCode::kCodegen, "LLVM cannot write objects for {}", profile.llvm_cpu);
   }

@@ -21,12 +21,18 @@ namespace sluice {
 // functions. Every function of a kernel needs it.
 void set_target(llvm::Function& function, const DeviceProfile& profile);
 
+struct EmitOptions {
+  // LLVM's passes ask what the machine can do; otherwise masks that are known only when the kernel
+  // runs become a branch per lane.
+  bool knows_target = false;
+  // Less is done for each instruction: of straight code that is long.
+  bool is_quick = false;
+};
+
 // Verifies, optimises and compiles the module. Returns kCodegen when LLVM rejects the module, or
-// when the object names a symbol that it does not define. With knows_target LLVM's passes ask what
-// the machine can do; otherwise masks that are known only when the kernel runs become a branch per
-// lane.
+// when the object names a symbol that it does not define.
 Result<std::vector<std::byte>> emit_object(llvm::Module& module, const DeviceProfile& profile,
-                                           bool knows_target = false);
+                                           const EmitOptions& options = {});
 
 // Returns kCodegen naming the first undefined symbol of an ELF64 relocatable object.
 Result<void> check_closed(const std::vector<std::byte>& object, const std::string& profile_name);

@@ -38,7 +38,8 @@ class LoopKernel {
     if (std::ranges::any_of(plans_, [](const NestPlan& plan) { return plan.bypasses_caches; }))
       b_.ir().CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, true));
+    const EmitOptions options = {.knows_target = true, .is_quick = has_long_body()};
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, options));
     kernel.scratch_bytes = static_cast<uint64_t>(scratch_);
     count_blocks(kernel);
     return kernel;
@@ -59,6 +60,11 @@ class LoopKernel {
     if (scratch_ <= profile_.scratch_limit) return {};
     return make_error(ErrorCode::kCodegen, "loops need {} bytes of scratch, a worker has {}",
                       scratch_, profile_.scratch_limit);
+  }
+
+  bool has_long_body() const {
+    return std::ranges::any_of(
+        graph_.nests, [](const loop::Nest& nest) { return nest.instructions.size() >= kLongBody; });
   }
 
   // With lanes along an outer axis, each has a row of its own; place_buffers leaves room for whole

@@ -24,7 +24,7 @@ constexpr int64_t kUnits = 64;
 // Nests of more instructions are not written twice, with and without guards.
 constexpr size_t kMaxVersioned = 48;
 // The elements of a body of so many instructions take long.
-constexpr size_t kLongBody = 24;
+constexpr size_t kSlowBody = 24;
 // The last loops of a sweep are written out when one has at most this many iterations, and together
 // they have at most so many instructions.
 constexpr int64_t kMaxWrittenOut = 8;
@@ -425,7 +425,7 @@ bool NestEmitter::masks_remainders() const {
   const auto is_word = [&](const loop::Access& access) {
     return dtype_bits(graph_.buffers[static_cast<size_t>(access.buffer)].dtype) >= 32;
   };
-  bool is_long = nest.instructions.size() >= kLongBody;
+  bool is_long = nest.instructions.size() >= kSlowBody;
   for (const loop::Instruction& own : nest.instructions) {
     if (own.kind == loop::InstructionKind::kLoad && !is_word(own.access)) return false;
     is_long = is_long || (own.kind == loop::InstructionKind::kScalar &&

@@ -161,7 +161,9 @@ class Planner {
                      : profile_.vector_bits / widest_bits(nest_, differing);
     const double outer_points = nominal_points(graph_, nest_, nest_.outer);
     const int registers = profile_.vector_registers * (may_spill(plan, outer_points) ? 2 : 1);
-    plan.unroll = vector == NestPlan::Vector::kNone ? 1 : choose_unroll(differing, registers);
+    plan.unroll = vector == NestPlan::Vector::kNone || is_dear_to_write(plan, outer_points)
+                      ? 1
+                      : choose_unroll(differing, registers);
     if (is_inner) plan.unroll = std::max(plan.unroll, short_row_vectors(plan.lanes));
     if (vector == NestPlan::Vector::kOuter) {
       fit_local_buffers(plan);
@@ -234,6 +236,13 @@ class Planner {
     return std::ranges::any_of(nest_.nest.accumulators, [](const loop::Accumulator& own) {
       return own.combine == loop::Combine::kArgMax || own.combine == loop::Combine::kArgMin;
     });
+  }
+
+  // A long body of few points is run for less time than it takes to compile; its own instructions
+  // hide each other's latencies.
+  bool is_dear_to_write(const NestPlan& plan, double outer_points) const {
+    return plan.vector == NestPlan::Vector::kOuter && outer_points < kManyPoints &&
+           nest_.nest.instructions.size() >= kLongBody;
   }
 
   // Four vectors side by side hide latencies; fewer when that many registers would not do.

@@ -9,6 +9,9 @@
 
 namespace sluice {
 
+// A body of so many instructions takes long to compile.
+inline constexpr size_t kLongBody = 32;
+
 struct NestPlan {
   // The axis along the lanes. kOuter: an outer axis; every sweep computes that many points at once.
   // kInner: the last axis of each sweep; accumulators are vectors that are combined at its end.
