@@ -1,4 +1,4 @@
-// The layouts of floats of at most 16 bits, E8M0 and bf16 apart.
+// The layouts of floats of at most 16 bits, E8M0 and bf16 apart, and how numbers become such.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,12 @@
 #include "common/base/dtype.h"
 
 namespace sluice {
+
+// The conversion of a float that its target cannot represent. Only E8M0 has rounding directions.
+struct Narrowing {
+  bool saturate = true;  // 8-bit floats: the largest value instead of infinity or NaN
+  enum class Mode : uint8_t { kUp, kDown, kNearest } mode = Mode::kUp;  // E8M0
+};
 
 struct FloatFormat {
   int mantissa;

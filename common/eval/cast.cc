@@ -9,18 +9,10 @@
 #include "common/eval/kernels.h"
 #include "common/eval/number.h"
 #include "common/ops/attributes.h"
+#include "common/ops/narrowing.h"
 
 namespace sluice::eval {
 namespace {
-
-Narrowing narrowing_of(const Node& node) {
-  Narrowing narrowing;
-  narrowing.saturate = node.get(attributes::CastLike::saturate) != 0;
-  const std::string mode = node.get(attributes::CastLike::round_mode);
-  if (mode == "down") narrowing.mode = Narrowing::Mode::kDown;
-  if (mode == "nearest") narrowing.mode = Narrowing::Mode::kNearest;
-  return narrowing;
-}
 
 std::string number_text(DType dtype, const std::byte* data, int64_t index) {
   if (!dtype_is_float(dtype)) {

@@ -6,15 +6,10 @@
 #include <cstdint>
 
 #include "common/base/dtype.h"
+#include "common/base/float_format.h"
 #include "common/base/half.h"
 
 namespace sluice::eval {
-
-// The conversion of a float that its target cannot represent. Only E8M0 has rounding directions.
-struct Narrowing {
-  bool saturate = true;  // 8-bit floats: the largest value instead of infinity or NaN
-  enum class Mode : uint8_t { kUp, kDown, kNearest } mode = Mode::kUp;  // E8M0
-};
 
 // Reads elements [first, first + count) of a tensor of any float, integer or bool type. Packed
 // elements are read from their bits. Floats read as integers are truncated; NaN and values out of

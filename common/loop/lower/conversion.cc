@@ -3,18 +3,10 @@
 #include "common/loop/lower/narrow.h"
 #include "common/loop/lower/reasons.h"
 #include "common/ops/attributes.h"
+#include "common/ops/narrowing.h"
 
 namespace sluice::loop {
 namespace {
-
-Narrowing narrowing_of(const Node& node) {
-  Narrowing narrowing;
-  narrowing.saturate = node.get(attributes::CastLike::saturate) != 0;
-  const std::string mode = node.get(attributes::CastLike::round_mode);
-  if (mode == "down") narrowing.mode = Narrowing::Mode::kDown;
-  if (mode == "nearest") narrowing.mode = Narrowing::Mode::kNearest;
-  return narrowing;
-}
 
 // A result of 16 bits is rounded by the caller (Lowering::element).
 Result<InstructionId> cast(Lowering& l, const Node& node, size_t, const Index& index) {

@@ -2,15 +2,10 @@
 // between these and numbers, as in common/eval/number.h.
 #pragma once
 
+#include "common/base/float_format.h"
 #include "common/loop/lowering.h"
 
 namespace sluice::loop {
-
-// How floats that a narrow dtype cannot represent are converted to it.
-struct Narrowing {
-  bool saturate = true;  // 8-bit floats: the largest value instead of infinity or NaN
-  enum class Mode : uint8_t { kUp, kDown, kNearest } mode = Mode::kUp;  // E8M0
-};
 
 // Returns the number that bits of a narrow dtype are: of floats as `real`, f32 or f64, of integers
 // as i8 or u8.

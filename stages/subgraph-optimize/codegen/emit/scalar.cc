@@ -106,7 +106,7 @@ Value* ScalarEmitter::emit(ScalarOp op, DType from, DType to, const IrValues& x)
       return ir.CreateNot(x[0]);
     case ScalarOp::kShiftLeft:
     case ScalarOp::kShiftRight:
-      return shift(op, x[0], x[1]);
+      return shift(op, from, x[0], x[1]);
     case ScalarOp::kLess:
     case ScalarOp::kLessOrEqual:
     case ScalarOp::kEqual:
@@ -266,13 +266,15 @@ Value* ScalarEmitter::truncate_within_i32(Value* x, DType to) {
   return b_.ir().CreateIntCast(integer, typed(x, to), true);
 }
 
-// A shift by the width or more gives 0.
-Value* ScalarEmitter::shift(ScalarOp op, Value* a, Value* amount) {
+// A shift by the width or more gives 0. Signed integers are shifted right with their sign.
+Value* ScalarEmitter::shift(ScalarOp op, DType dtype, Value* a, Value* amount) {
   llvm::IRBuilder<>& ir = b_.ir();
   const auto width = static_cast<int64_t>(a->getType()->getScalarSizeInBits());
   Value* fits = ir.CreateICmpULT(amount, number(amount, width));
   Value* by = ir.CreateSelect(fits, amount, number(amount, 0));
-  Value* shifted = op == ScalarOp::kShiftLeft ? ir.CreateShl(a, by) : ir.CreateLShr(a, by);
+  Value* shifted = op == ScalarOp::kShiftLeft ? ir.CreateShl(a, by)
+                   : is_signed(dtype)         ? ir.CreateAShr(a, by)
+                                              : ir.CreateLShr(a, by);
   return ir.CreateSelect(fits, shifted, number(a, 0));
 }
 

@@ -39,7 +39,7 @@ class ScalarEmitter {
   llvm::Value* integer_division(loop::ScalarOp op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* compare(loop::ScalarOp op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* cast(DType from, DType to, llvm::Value* x);
-  llvm::Value* shift(loop::ScalarOp op, llvm::Value* a, llvm::Value* amount);
+  llvm::Value* shift(loop::ScalarOp op, DType dtype, llvm::Value* a, llvm::Value* amount);
   llvm::Value* check_index(llvm::Value* a, llvm::Value* limit);
   llvm::Value* sign(DType dtype, llvm::Value* x);
   void fault_where(llvm::Value* condition);
