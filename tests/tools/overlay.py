@@ -69,6 +69,9 @@ class Overlay:
                     at = words.index(option)
                     del words[at:at + 2]
                 words.remove("-MD")
+                if "-include" in words:  # precompiled headers have the sources' own tables
+                    at = words.index("-include")
+                    del words[at:at + 2]
                 at = next(i for i, word in enumerate(words) if word.startswith(("-I", "-D", "-O")))
                 words.insert(at, "-I" + self.folder)
                 return words, old
