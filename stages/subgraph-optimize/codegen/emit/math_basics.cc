@@ -96,10 +96,10 @@ Value* MathBasics::polynomial(Value* x, Coefficients coefficients) const {
 // The machine's max and min return the second operand when either is NaN.
 Value* MathBasics::clamp(Value* x, double low, double high) const {
   Value* l = number(x, low);
-  return at_most(select(greater(l, x), l, x), high);
+  return clamp_max(select(greater(l, x), l, x), high);
 }
 
-Value* MathBasics::at_most(Value* x, double high) const {
+Value* MathBasics::clamp_max(Value* x, double high) const {
   Value* h = number(x, high);
   return select(less(h, x), h, x);
 }

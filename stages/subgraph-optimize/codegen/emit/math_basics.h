@@ -95,7 +95,7 @@ class MathBasics {
   }
   // Limits x to [low, high]; NaN stays NaN.
   Value* clamp(Value* x, double low, double high) const;
-  Value* at_most(Value* x, double high) const;
+  Value* clamp_max(Value* x, double high) const;
 
   // Bits.
   Value* bits(Value* x) const { return ir_.CreateBitCast(x, integers(x)); }

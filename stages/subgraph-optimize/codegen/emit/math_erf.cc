@@ -39,7 +39,7 @@ Value* emit_fast_erf(const MathBasics& m, Value* x) {
 }
 
 Value* emit_erf_single(const MathBasics& m, Value* x) {
-  Value* size = m.at_most(m.abs(x), 3.93);
+  Value* size = m.clamp_max(m.abs(x), 3.93);
   Value* exponent = m.mul(size, m.polynomial(size, kSingle));
   const RoundedNumber n = m.round_product(exponent, 1);
   Value* p = emit_exp2m1(m, m.sub(exponent, n.value));

@@ -131,7 +131,7 @@ Value* emit_tanh(const MathBasics& m, Value* x) {
     Value* y = m.mul(limited, limited);
     return m.div(m.mul(limited, m.polynomial(y, kP)), m.polynomial(y, kQ));
   }
-  Value* size = m.at_most(m.abs(x), MathBasics::by_type(x, 9.2, 20.0));
+  Value* size = m.clamp_max(m.abs(x), MathBasics::by_type(x, 9.2, 20.0));
   Value* t = nullptr;
   if (MathBasics::is_double(x)) {
     const ReducedExponent e = reduce_exponent(m, m.add(size, size));

@@ -12,7 +12,7 @@ namespace sluice {
 struct PlainOffset {
   ExpressionId offset = -1;
   // The plain offset is the limited one where none of these is negative.
-  std::vector<ExpressionId> at_least_zero;
+  std::vector<ExpressionId> non_negative;
 };
 
 // Returns the offset without the minima and maxima that depend on a symbol: of their operands that

@@ -70,8 +70,8 @@ class NestEmitter {
   void emit_version(llvm::Value* condition, const std::function<void()>& version,
                     const std::function<void()>& otherwise);
   struct PlainOffsets {
-    std::vector<ExpressionId> offsets;        // of loads, by instruction; see without_limits
-    std::vector<ExpressionId> at_least_zero;  // of all of them
+    std::vector<ExpressionId> offsets;       // of loads, by instruction; see without_limits
+    std::vector<ExpressionId> non_negative;  // of all of them
   };
   PlainOffsets plain_offsets();
   llvm::Value* none_is_negative(const std::vector<ExpressionId>& expressions);

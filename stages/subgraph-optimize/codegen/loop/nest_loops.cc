@@ -197,14 +197,14 @@ bool NestEmitter::shares_by_lane() const {
 void NestEmitter::emit_guarded_point() {
   const std::vector<loop::Guard> guards = guards_of_nest();
   PlainOffsets plain = plain_offsets();
-  const bool is_plain = guards.empty() && plain.at_least_zero.empty();
+  const bool is_plain = guards.empty() && plain.non_negative.empty();
   if (is_plain || flat_.nest.instructions.size() > kMaxVersioned) return emit_point();
   std::vector<loop::Guard> uniform;
   for (const loop::Guard& guard : guards) {
     if (!differs(guard.value) && !differs(guard.limit)) uniform.push_back(guard);
   }
   const bool has_both = !uniform.empty() && uniform.size() < guards.size();
-  Value *holds = all_hold(guards), *is_inside = none_is_negative(plain.at_least_zero);
+  Value *holds = all_hold(guards), *is_inside = none_is_negative(plain.non_negative);
   holds = holds == nullptr || is_inside == nullptr ? nullptr : b_.ir().CreateAnd(holds, is_inside);
   const auto emit_plain = [&] {
     std::swap(flat_.load_offsets, plain.offsets);
@@ -240,8 +240,8 @@ NestEmitter::PlainOffsets NestEmitter::plain_offsets() {
     const auto plain = without_limits(graph_, offset, lane_symbol_);
     if (!plain) continue;
     offset = plain->offset;
-    all.at_least_zero.insert(all.at_least_zero.end(), plain->at_least_zero.begin(),
-                             plain->at_least_zero.end());
+    all.non_negative.insert(all.non_negative.end(), plain->non_negative.begin(),
+                            plain->non_negative.end());
   }
   return all;
 }
