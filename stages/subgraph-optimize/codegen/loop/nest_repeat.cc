@@ -38,7 +38,7 @@ const Permutation* find_permutation(const DeviceProfile& profile, int lanes, int
   if (profile.vector_bits < 256) return nullptr;
   for (const Permutation& row : kPermutations) {
     if (row.lanes != lanes || row.bits != bits) continue;
-    if (!row.needs_avx512 || profile.vector_bits >= 512) return &row;
+    if (!row.needs_avx512 || profile.isa.starts_with("avx512")) return &row;
   }
   return nullptr;
 }
