@@ -32,6 +32,7 @@ std::vector<int64_t> reshape_target(const std::vector<Dim>& from, const std::vec
 void NodeMaker::give(size_t output, Value& value) {
   if (output >= model_.output_count() || !model_.output(output).is_used()) return;
   Value& result = model_.output(output);
+  if (value.name().empty()) value.set_name(result.name());
   if (!editor_.replace(result, value))
     editor_.replace(result, add(Op::kIdentity, {&value}, value.type()));
 }

@@ -1,5 +1,8 @@
 // Pad and CenterCropPad: an element of the input at the same place but for an offset, or, outside,
 // a constant or an element that the mode names.
+#include <algorithm>
+#include <optional>
+
 #include "common/loop/lower/families.h"
 #include "common/loop/lower/operands.h"
 #include "common/loop/lower/reasons.h"
@@ -22,39 +25,55 @@ std::vector<size_t> padded_axes(const Node& node) {
   return axes;
 }
 
+// The pads of one axis.
+struct AxisPads {
+  ExpressionId before = -1;
+  bool grows = true;              // a pad may be positive
+  std::optional<int64_t> larger;  // of both, where they are known
+};
+
+// Reflections that are written out; more are a division.
+constexpr int64_t kMaxReflections = 4;
+
+// The place `at` reflected at both ends, once: as far as it lies outside, it then lies inside.
+ExpressionId reflected(Lowering& l, ExpressionId at, ExpressionId last) {
+  ExpressionTable& table = l.table();
+  const ExpressionId distance = table.maximum(at, table.subtract(l.number(0), at));
+  return table.minimum(distance, table.subtract(table.multiply(l.number(2), last), distance));
+}
+
 // The place in the input of the place `at`, which may lie outside of it. Repetitions are folded
-// back by their period; places at most one repetition outside, which are the usual ones, need no
-// division where extents are fixed.
-ExpressionId folded(Lowering& l, const std::string& mode, ExpressionId at, ExpressionId extent) {
+// back by their period; where pads are known and short, reflections need no division: each reaches
+// one extent further, and one element alone is reflected nowhere.
+ExpressionId folded(Lowering& l, const std::string& mode, const AxisPads& pads, ExpressionId at,
+                    ExpressionId extent) {
   ExpressionTable& table = l.table();
   const ExpressionId zero = l.number(0), one = l.number(1);
   const ExpressionId last = table.subtract(extent, one);
-  if (mode == "edge") return table.maximum(table.minimum(at, last), zero);
+  const auto limited = [&](ExpressionId place) {
+    return table.maximum(table.minimum(place, last), zero);
+  };
+  if (mode == "edge") return limited(at);
   if (mode == "wrap") return table.modulo(at, table.maximum(extent, one));
-  const Interval range = table.bounds(at);
-  const int64_t lowest = table.bounds(last).low;
-  if (range.low >= -lowest && range.high <= 2 * lowest) {
-    const ExpressionId distance = table.maximum(at, table.subtract(zero, at));  // from the start
-    return table.minimum(distance, table.subtract(table.multiply(l.number(2), last), distance));
+  const int64_t least = table.bounds(last).low, reach = std::max<int64_t>(least, 1);
+  const int64_t count = pads.larger ? (*pads.larger + reach - 1) / reach : kMaxReflections + 1;
+  if (count <= kMaxReflections) {
+    for (int64_t i = 0; i < count; ++i) at = reflected(l, at, last);
+    return least >= 1 ? at : limited(at);
   }
   const ExpressionId period = table.maximum(table.multiply(l.number(2), last), one);
   const ExpressionId place = table.modulo(at, period);
   return table.minimum(place, table.subtract(period, place));
 }
 
-// The pads of one axis.
-struct AxisPads {
-  ExpressionId before = -1;
-  bool grows = true;  // a pad may be positive
-};
-
 Result<AxisPads> pads_of(Lowering& l, const Node& node, size_t place, size_t count) {
   if (const auto pads = Lowering::integers(node, 1)) {
     const int64_t before = (*pads)[place], after = (*pads)[place + count];
-    return AxisPads{l.number(before), before > 0 || after > 0};
+    const int64_t larger = std::max<int64_t>({before, after, 0});
+    return AxisPads{l.number(before), larger > 0, larger};
   }
   SLUICE_ASSIGN(const Id before, integer_at(l, node, 1, place));
-  return AxisPads{l.as_index(before, INT64_MIN, INT64_MAX), true};
+  return AxisPads{l.as_index(before, INT64_MIN, INT64_MAX), true, std::nullopt};
 }
 
 Result<Id> pad(Lowering& l, const Node& node, size_t, const Index& index) {
@@ -69,7 +88,7 @@ Result<Id> pad(Lowering& l, const Node& node, size_t, const Index& index) {
     SLUICE_ASSIGN(const AxisPads pads, pads_of(l, node, i, axes.size()));
     own[axis] = l.table().subtract(index[axis], pads.before);
     if (!pads.grows) continue;
-    if (mode != "constant") own[axis] = folded(l, mode, own[axis], extent);
+    if (mode != "constant") own[axis] = folded(l, mode, pads, own[axis], extent);
     guards.push_back(mode == "constant" ? Guard{own[axis], extent} : l.not_empty(extent));
   }
   Id fill = -1;

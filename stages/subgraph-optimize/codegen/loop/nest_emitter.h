@@ -56,6 +56,7 @@ class NestEmitter {
   bool is_cut_evenly() const;
   bool shares_by_lane() const;
   void emit_tiles(llvm::Value* begin, llvm::Value* end);
+  llvm::Value* part_mask(llvm::Value* count, int lanes);
   void set_part(llvm::Value* rows, llvm::Value* columns);
   // Runs `body` for pieces that cover [begin, end) of an axis, with `carried` values through all.
   // is_even: no piece is smaller than the others.
@@ -157,13 +158,7 @@ class NestEmitter {
   llvm::Value* load_pattern(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                             int copy, llvm::Value* mask);
   llvm::Value* neighbours_below(const loop::Guard& guard, int copy, int count);
-  int neighbour_count(int64_t stride) const;
-  llvm::Value* spread_mask(llvm::Value* mask, int64_t times);
-  llvm::Value* every_nth(llvm::Value* wide, int64_t stride);
-  llvm::Value* load_all_strided(llvm::Type* type, llvm::Value* from, int64_t stride,
-                                llvm::Align align);
-  llvm::Value* load_strided(llvm::Type* type, llvm::Value* from, int64_t stride, llvm::Align align,
-                            llvm::Value* mask);
+  llvm::Value* load_strided(llvm::Type* type, llvm::Value* from, int64_t stride, llvm::Align align);
   llvm::Value* load_repeated(llvm::Type* type, llvm::Value* from, int64_t times, llvm::Align align,
                              llvm::Value* mask);
   int64_t times_repeated(ExpressionId offset);

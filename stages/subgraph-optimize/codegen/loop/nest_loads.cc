@@ -1,6 +1,5 @@
 // Loads: which lanes lie how in memory, and the cheapest way to fill a vector with them.
 #include <algorithm>
-#include <bit>
 
 #include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
 #include "stages/subgraph-optimize/codegen/register_transpose.h"
@@ -34,9 +33,8 @@ Value* NestEmitter::emit_load(InstructionId id, int copy) {
   return b_.ir().CreateSelect(condition, widened(loaded), widened(otherwise));
 }
 
-// Elements at a small stride whose guards move along the lanes by the same stride, as at the edges
-// of a padded image: one mask over the neighbours, which are loaded and shuffled. Null: they lie
-// otherwise.
+// Neighbours whose guards move along the lanes with them, as at the edges of a padded image: one
+// mask. Null: they lie otherwise.
 Value* NestEmitter::load_guarded(InstructionId id, int copy) {
   const loop::Instruction& own = instruction(id);
   const loop::Buffer& buffer = graph_.buffers[static_cast<size_t>(own.access.buffer)];
@@ -46,39 +44,28 @@ Value* NestEmitter::load_guarded(InstructionId id, int copy) {
     return nullptr;
   ExpressionTable& table = graph_.expressions;
   const ExpressionId offset = flat_.load_offsets[static_cast<size_t>(id)];
-  const auto linear = loop::split_linear(table, offset, lane_symbol_);
-  const auto stride = linear ? table.as_constant(linear->stride) : std::optional<int64_t>();
-  if (!stride || *stride < 1 || *stride > 4 || differs(linear->remainder)) return nullptr;
   Value* otherwise = value(own.operands[0], copy);
-  if (otherwise->getType()->isVectorTy()) return nullptr;
+  if (!is_row(buffer, offset) || otherwise->getType()->isVectorTy()) return nullptr;
 
-  // Where a guard that moves along the lanes holds is memory, also of neighbours that no lane
-  // wants: LLVM may read those whose bit of the mask does not matter.
-  const int wide = neighbour_count(*stride);
-  Value *mask = nullptr, *uniform = nullptr;
+  Value* mask = present(copy);
   for (const loop::Guard& guard : own.guards) {
     if (is_ignored(guard)) continue;
     const auto along = loop::split_linear(table, guard.value, lane_symbol_);
     if (!along || differs(along->remainder) || differs(guard.limit)) return nullptr;
+    Value* holds = nullptr;
     if (table.as_constant(along->stride) == 0) {
-      Value* holds = b_.ir().CreateICmpULT(expression_number(guard.value, copy),
-                                           expression_number(guard.limit, copy));
-      uniform = uniform == nullptr ? holds : b_.ir().CreateAnd(uniform, holds);
-      continue;
+      holds = b_.ir().CreateICmpULT(expression_number(guard.value, copy),
+                                    expression_number(guard.limit, copy));
+    } else if (table.as_constant(along->stride) == 1) {
+      holds = neighbours_below(guard, copy, piece_.lanes);
     }
-    if (table.as_constant(along->stride) != stride) return nullptr;
-    Value* holds = neighbours_below(guard, copy, wide);
     if (holds == nullptr) return nullptr;
-    mask = mask == nullptr ? holds : b_.ir().CreateAnd(mask, holds);
+    mask = both(mask, holds);
   }
-  if (mask == nullptr) return nullptr;
-  if (uniform != nullptr) mask = b_.ir().CreateAnd(mask, b_.broadcast(uniform, wide));
-  if (Value* there = present(copy)) mask = b_.ir().CreateAnd(mask, spread_mask(there, *stride));
-  Value* loaded = b_.ir().CreateMaskedLoad(
-      llvm::FixedVectorType::get(memory_type(buffer.dtype), static_cast<unsigned>(wide)),
-      address(buffer, own.access.buffer, offset, copy), alignment_of(buffer.dtype), mask,
-      b_.broadcast(otherwise, wide));
-  return *stride == 1 ? loaded : every_nth(loaded, *stride);
+  return b_.ir().CreateMaskedLoad(
+      llvm::FixedVectorType::get(memory_type(buffer.dtype), static_cast<unsigned>(piece_.lanes)),
+      address(buffer, own.access.buffer, offset, copy), alignment_of(buffer.dtype), widened(mask),
+      widened(otherwise));
 }
 
 // For `count` neighbours from the first lane's value of a guard on: which fulfil it. Null: the
@@ -96,27 +83,6 @@ Value* NestEmitter::neighbours_below(const loop::Guard& guard, int copy, int cou
   for (int i = 0; i < count; ++i) numbers.push_back(b_.ir().getInt32(static_cast<uint32_t>(i)));
   Value* values = b_.ir().CreateAdd(spread(guard.value), llvm::ConstantVector::get(numbers));
   return b_.ir().CreateICmpULT(values, spread(guard.limit));
-}
-
-// The elements that are loaded for all lanes at a stride: whole registers.
-int NestEmitter::neighbour_count(int64_t stride) const {
-  return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(piece_.lanes * stride)));
-}
-
-// The mask of lanes as one of their neighbours: an element is read when the next lane that wants
-// one, or it itself, is there. So nothing is read after the last lane that is.
-Value* NestEmitter::spread_mask(Value* mask, int64_t times) {
-  if (times == 1) return mask;
-  std::vector<int> lanes;
-  for (int64_t i = 0; i < neighbour_count(times); ++i)
-    lanes.push_back(static_cast<int>(std::min<int64_t>((i + times - 1) / times, piece_.lanes)));
-  return b_.ir().CreateShuffleVector(mask, llvm::Constant::getNullValue(mask->getType()), lanes);
-}
-
-Value* NestEmitter::every_nth(Value* wide, int64_t stride) {
-  std::vector<int> picked;
-  for (int64_t i = 0; i < piece_.lanes; ++i) picked.push_back(static_cast<int>(i * stride));
-  return b_.ir().CreateShuffleVector(wide, picked);
 }
 
 // Loads the lanes of the mask (null: all).
@@ -158,7 +124,7 @@ Value* NestEmitter::load_elements(const loop::Buffer& buffer, loop::BufferId id,
                                                 llvm::Constant::getNullValue(vector)));
 }
 
-// Elements at a small stride, or each several times, when all lanes are there: loaded as neighbours
+// Elements at a small stride, when all lanes are there, or each several times: loaded as neighbours
 // and shuffled. Null: they lie otherwise.
 Value* NestEmitter::load_pattern(const loop::Buffer& buffer, loop::BufferId id, ExpressionId offset,
                                  int copy, Value* mask) {
@@ -172,25 +138,16 @@ Value* NestEmitter::load_pattern(const loop::Buffer& buffer, loop::BufferId id, 
     return load_repeated(type, address(buffer, id, offset, copy), times, align, mask);
   }
   const auto stride = graph_.expressions.as_constant(linear->stride);
-  if (differs(linear->remainder) || !stride || *stride < 2 || *stride > 4) return nullptr;
-  return load_strided(type, address(buffer, id, offset, copy), *stride, align, mask);
+  const bool is_small = stride && *stride >= 2 && *stride <= 4;
+  if (differs(linear->remainder) || !is_small || mask != nullptr) return nullptr;
+  return load_strided(type, address(buffer, id, offset, copy), *stride, align);
 }
 
-// Every `stride`-th element: the vectors that contain them are loaded and shuffled.
-Value* NestEmitter::load_strided(llvm::Type* type, Value* from, int64_t stride, llvm::Align align,
-                                 Value* mask) {
-  if (mask == nullptr) return load_all_strided(type, from, stride, align);
-  const int wide = neighbour_count(stride);
-  auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(wide));
-  Value* loaded = b_.ir().CreateMaskedLoad(vector, from, align, spread_mask(mask, stride),
-                                           llvm::Constant::getNullValue(vector));
-  return every_nth(loaded, stride);
-}
-
-// The same of all lanes: the last vector ends with the last lane's element, after which nothing may
-// be read.
-Value* NestEmitter::load_all_strided(llvm::Type* type, Value* from, int64_t stride,
-                                     llvm::Align align) {
+// Every `stride`-th element, of all lanes: the vectors that contain them are loaded and shuffled.
+// The last vector ends with the last lane's element, after which nothing may be read. (Under a mask
+// it is a gather: of a masked load some of whose elements no lane wants, LLVM 19 can make a load of
+// all of them.)
+Value* NestEmitter::load_strided(llvm::Type* type, Value* from, int64_t stride, llvm::Align align) {
   const int lanes = piece_.lanes;
   const int64_t last = (lanes - 1) * stride + 1 - lanes;  // where the last vector begins
   auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes));
