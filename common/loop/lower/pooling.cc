@@ -233,11 +233,12 @@ Result<void> max_of_columns(Lowering& l, const Node& node, const std::vector<Sli
   const Slide& last = slides.back();
   Index outer = l.begin_nest({extents.begin(), extents.end() - 1});
   const Id low = lowest(l, register_dtype(node.output().type().dtype));
+  // In order: a sweep may write more than its elements, up to a whole vector of them.
   fill(l, row, l.number(0), form.begin, low);
-  fill(l, row, form.end, form.length, low);
   const Index at = l.begin_sweep({last.in});
   SLUICE_ASSIGN(const Id column, largest_of_column(l, node, slides, outer, at[0], low));
   l.store_local(row, {l.table().add(form.begin, at[0])}, column);
+  fill(l, row, form.end, form.length, low);
   outer.push_back(l.begin_sweep({extents.back()})[0]);
   const ExpressionId start = l.table().multiply(outer.back(), l.number(last.stride));
   Id largest = -1;

@@ -59,6 +59,14 @@ TEST(PoolingTest, LargestOfColumns) {
                    {},
                    {"f32", "f16", "i8"}});
   }
+  // Of negative numbers padding is never the largest.
+  for (const std::string pads : {"[0, 0, 0, 1]", "[0, 1, 0, 0]", "[0, 1, 0, 1]"}) {
+    expect_same({"%x: D[1, 1, 2, 23]",
+                 "%y = MaxPool(%x) {kernel_shape = [2, 2], strides = [2, 2], pads = " + pads + "}",
+                 0,
+                 {{"x", {-2, -1}}},
+                 {"f32", "f64"}});
+  }
   expect_same({"%x: D[1, 2, 4, 5, 18]", "%y = MaxPool(%x) {kernel_shape = [2, 3, 3]}", 0});
 }
 

@@ -7,8 +7,8 @@
 // operands those that are wanted later are the product's batch, and the others are its sum; several
 // letters of rows, columns or sums become one dim. Without a sum, or for doubles, it is a Mul and a
 // ReduceSum. Legal because this is the operator's definition; f16 and bf16 are computed in f32. The
-// node stays where a letter occurs twice in a term or stands for different dims, where the result
-// of the Mul would be large, and where an annotation places or keeps it.
+// node stays where a letter occurs twice in a term or stands for different dims or for none, where
+// the result of the Mul would be large, and where an annotation places or keeps it.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -71,7 +71,7 @@ bool take_operand(const Value& value, std::string term, Equation& equation, size
   if (term.size() != rank || has_repeats(term)) return false;
   for (size_t i = 0; i < term.size(); ++i) {
     const Dim& dim = equation.dims.try_emplace(term[i], type.dims[i]).first->second;
-    if (dim != type.dims[i]) return false;
+    if (dim != type.dims[i] || dim == Dim::fixed(0)) return false;
   }
   equation.operands.push_back(std::move(term));
   return true;

@@ -104,6 +104,10 @@ TEST(DecomposeEinsum, DiagonalsAndLargeProductsStay) {
   %y: f64[4096, 4096] = Einsum(%a, %b) {equation = "i,j->ij"}
 }
 )");
+  expect_unchanged(decompose_einsum, R"(graph @main(%a: f32[2, 0], %b: f32[0, 2]) -> (%y) {
+  %y: f32[] = Einsum(%a, %b) {equation = "ab,ba->"}
+}
+)");
   expect_unchanged(decompose_einsum, R"(graph @main(%a: f32[2, 3], %b: f32[1, 3]) -> (%y) {
   %y: f32[2] = Einsum(%a, %b) {equation = "ij,ij->i"}
 }

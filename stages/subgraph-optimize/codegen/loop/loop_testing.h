@@ -13,7 +13,8 @@ namespace sluice {
 // Returns the profiles whose code this CPU can run.
 const std::vector<DeviceProfile>& profiles_of_this_cpu();
 
-// Generates the loops' kernel and runs it, as loop::interpret does.
+// Generates the loops' kernel and runs it, as loop::interpret does; on copies of the operands, once
+// with a page that nothing may touch directly before each, once directly behind it.
 Result<void> run_loop_kernel(const loop::LoopGraph& graph, std::span<const int64_t> sizes,
                              std::span<std::byte* const> operands, const DeviceProfile& profile);
 
