@@ -55,11 +55,11 @@ ExpressionId folded(Lowering& l, const std::string& mode, const AxisPads& pads, 
   };
   if (mode == "edge") return limited(at);
   if (mode == "wrap") return table.modulo(at, table.maximum(extent, one));
-  const int64_t least = table.bounds(last).low, reach = std::max<int64_t>(least, 1);
+  const int64_t minimum = table.bounds(last).low, reach = std::max<int64_t>(minimum, 1);
   const int64_t count = pads.larger ? (*pads.larger + reach - 1) / reach : kMaxReflections + 1;
   if (count <= kMaxReflections) {
     for (int64_t i = 0; i < count; ++i) at = reflected(l, at, last);
-    return least >= 1 ? at : limited(at);
+    return minimum >= 1 ? at : limited(at);
   }
   const ExpressionId period = table.maximum(table.multiply(l.number(2), last), one);
   const ExpressionId place = table.modulo(at, period);

@@ -418,7 +418,7 @@ IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrV
     if (length > 0) run(begin, end, at_once, {plan_.lanes, copies}, length % lanes != 0);
     return carried;
   }
-  if (!masks_remainders() && plan_.unroll > 1)
+  if (!has_masks() && plan_.unroll > 1)  // masked words cost more than whole vectors
     begin = run(begin, whole(begin, lanes), lanes, {plan_.lanes, 1}, false);
   if (masks_remainders()) {
     run(begin, end, lanes, {plan_.lanes, 1}, true);
