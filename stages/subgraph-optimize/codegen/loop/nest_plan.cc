@@ -229,10 +229,15 @@ class Planner {
     return 0;
   }
 
+  // Of open sizes, nominal ones may be far below what a model runs with.
+  bool has_many_points(double nominal) const {
+    return nominal >= kManyPoints || !loop::is_fixed(graph_);
+  }
+
   // Whether latencies cost more than keeping some vectors in memory: of many points, or where each
   // iteration waits for the best place so far. Along other rows iterations hide each other's.
   bool may_spill(const NestPlan& plan, double outer_points) const {
-    if (plan.vector == NestPlan::Vector::kOuter) return outer_points >= kManyPoints;
+    if (plan.vector == NestPlan::Vector::kOuter) return has_many_points(outer_points);
     return std::ranges::any_of(nest_.nest.accumulators, [](const loop::Accumulator& own) {
       return own.combine == loop::Combine::kArgMax || own.combine == loop::Combine::kArgMin;
     });
@@ -241,7 +246,7 @@ class Planner {
   // A long body of few points is run for less time than it takes to compile; its own instructions
   // hide each other's latencies.
   bool is_dear_to_write(const NestPlan& plan, double outer_points) const {
-    return plan.vector == NestPlan::Vector::kOuter && outer_points < kManyPoints &&
+    return plan.vector == NestPlan::Vector::kOuter && !has_many_points(outer_points) &&
            nest_.nest.instructions.size() >= kLongBody;
   }
 
