@@ -67,8 +67,9 @@ class LoopKernel {
         graph_.nests, [](const loop::Nest& nest) { return nest.instructions.size() >= kLongBody; });
   }
 
-  // With lanes along an outer axis, each has a row of its own; place_buffers leaves room for whole
-  // vectors at the end of a row.
+  // With lanes along an outer axis, each has a row of its own; else there is room for a whole
+  // vector of lanes at the end of a row, which place_buffers leaves up to a line.
+  static constexpr int kLine = 64;  // bytes
   int64_t local_bytes(const loop::Buffer& buffer) const {
     int64_t rows = 1;
     for (const NestPlan& plan : plans_) {
@@ -76,6 +77,10 @@ class LoopKernel {
         rows = std::max<int64_t>(rows, int64_t{plan.lanes} * plan.unroll);
     }
     for (const ExpressionId dim : buffer.dims) rows *= nominal_number(graph_, dim);
+    for (const NestPlan& plan : plans_)
+      if (plan.vector == NestPlan::Vector::kInner &&
+          plan.lanes * dtype_bits(buffer.dtype) / 8 > kLine)
+        rows += plan.lanes;
     return rows * std::max(dtype_bits(buffer.dtype) / 8, 1);
   }
 
