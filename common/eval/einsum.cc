@@ -9,62 +9,18 @@
 #include "common/eval/dispatch.h"
 #include "common/eval/kernels.h"
 #include "common/ops/attributes.h"
+#include "common/ops/einsum_equation.h"
 
 namespace sluice::eval {
 namespace {
 
-// Subscripts as lists of letters; the axes of an ellipsis become the numbers '\1', '\2' … counted
-// from the right.
-struct Equation {
-  std::vector<std::string> operands;
-  std::string result;
-};
-
-Result<std::string> expand_ellipsis(const EvalCall& call, std::string term, int64_t rank,
-                                    int64_t& widest) {
-  const size_t dots = term.find("...");
-  if (dots == std::string::npos) return term;
-  const int64_t count = rank >= 0 ? rank - static_cast<int64_t>(term.size() - 3) : widest;
-  if (count < 0 || count > 30)
-    return call.bad_shape("subscripts '{}' do not fit rank {}", term, rank);
-  widest = std::max(widest, count);
-  std::string axes;
-  for (int64_t i = count; i > 0; --i) axes += static_cast<char>(i);
-  return term.replace(dots, 3, axes);
-}
-
-Result<Equation> parse_equation(const EvalCall& call) {
-  std::string text = call.node.get(attributes::Einsum::equation);
-  std::erase(text, ' ');
-  Equation equation;
-  const size_t arrow = text.find("->");
-  std::string left = text.substr(0, arrow);
-  int64_t widest = 0;
-  for (size_t at = 0, i = 0; at <= left.size(); ++i) {
-    const size_t comma = std::min(left.find(',', at), left.size());
-    SLUICE_ASSIGN(auto term,
-                  expand_ellipsis(call, left.substr(at, comma - at), call.input(i).rank(), widest));
-    if (static_cast<int64_t>(term.size()) != call.input(i).rank())
-      return call.bad_shape("the subscripts do not fit input {}", i);
-    equation.operands.push_back(term);
-    at = comma + 1;
-  }
-  if (equation.operands.size() != call.input_count())
-    return call.bad_value("the equation has {} terms for {} inputs", equation.operands.size(),
-                          call.input_count());
-  if (arrow != std::string::npos) {
-    SLUICE_ASSIGN(equation.result, expand_ellipsis(call, text.substr(arrow + 2), -1, widest));
-    return equation;
-  }
-  std::map<char, int> uses;
-  for (const std::string& term : equation.operands) {
-    for (const char letter : term) ++uses[letter];
-  }
-  for (int64_t i = widest; i > 0; --i) equation.result += static_cast<char>(i);
-  for (const auto& [letter, count] : uses) {
-    if (letter >= 'A' && count == 1) equation.result += letter;
-  }
-  return equation;
+Result<EinsumEquation> parse_equation(const EvalCall& call) {
+  const std::string text = call.node.get(attributes::Einsum::equation);
+  std::vector<int64_t> ranks;
+  for (size_t i = 0; i < call.input_count(); ++i) ranks.push_back(call.input(i).rank());
+  auto equation = read_einsum(text, ranks);
+  if (!equation) return call.bad_shape("the terms of '{}' do not fit the inputs", text);
+  return std::move(*equation);
 }
 
 template <typename T>
@@ -97,7 +53,7 @@ T determinant(std::vector<T> m, int64_t n) {
 }  // namespace
 
 Result<void> eval_einsum(EvalCall& call) {
-  SLUICE_ASSIGN(const Equation equation, parse_equation(call));
+  SLUICE_ASSIGN(const EinsumEquation equation, parse_equation(call));
   std::map<char, int64_t> extents;
   for (size_t i = 0; i < equation.operands.size(); ++i) {
     for (size_t axis = 0; axis < equation.operands[i].size(); ++axis) {

@@ -83,4 +83,13 @@ Result<bool> on_every_graph(Graph& root, const std::function<Result<bool>(Graph&
   return changed;
 }
 
+Result<bool> on_every_node(Graph& root, const std::function<bool(Editor&, Node&)>& rewrite) {
+  return on_every_graph(root, [&](Graph& graph) -> Result<bool> {
+    Editor editor(graph);
+    bool changed = false;
+    for (Node& node : graph.nodes()) changed = rewrite(editor, node) || changed;
+    return changed;
+  });
+}
+
 }  // namespace sluice

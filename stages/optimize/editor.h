@@ -50,4 +50,8 @@ bool is_removable(const Node& node);
 // nodes and constant expressions are the product of this stage and stay as they are.
 Result<bool> on_every_graph(Graph& root, const std::function<Result<bool>(Graph&)>& rewrite);
 
+// Calls the rewrite for every node of these graphs, which it may erase; it says whether it changed
+// anything.
+Result<bool> on_every_node(Graph& root, const std::function<bool(Editor&, Node&)>& rewrite);
+
 }  // namespace sluice

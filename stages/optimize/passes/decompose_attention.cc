@@ -209,21 +209,17 @@ class Decomposition {
   bool may_see_nothing_ = false;
 };
 
-Result<bool> run(Graph& graph) {
-  Editor editor(graph);
-  bool changed = false;
-  for (Node& node : graph.nodes()) {
-    if (node.op() != Op::kAttention) continue;
-    const auto form = read_attention_form(node);
-    if (!form) continue;
-    Decomposition(editor, node, *form).run();
-    changed = true;
-  }
-  return changed;
+bool rewrite(Editor& editor, Node& node) {
+  if (node.op() != Op::kAttention) return false;
+  const auto form = read_attention_form(node);
+  if (form) Decomposition(editor, node, *form).run();
+  return form.has_value();
 }
 
 }  // namespace
 
-Result<bool> decompose_attention(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> decompose_attention(Graph& root, const Options&) {
+  return on_every_node(root, rewrite);
+}
 
 }  // namespace sluice

@@ -96,22 +96,16 @@ void decompose(Editor& editor, Node& node, const Form& form) {
   make.finish();
 }
 
-Result<bool> run(Graph& graph) {
-  Editor editor(graph);
-  bool changed = false;
-  for (Node& node : graph.nodes()) {
-    const auto form = read_form(node);
-    if (!form) continue;
-    decompose(editor, node, *form);
-    changed = true;
-  }
-  return changed;
+bool rewrite(Editor& editor, Node& node) {
+  const auto form = read_form(node);
+  if (form) decompose(editor, node, *form);
+  return form.has_value();
 }
 
 }  // namespace
 
 Result<bool> decompose_causal_convolution(Graph& root, const Options&) {
-  return on_every_graph(root, run);
+  return on_every_node(root, rewrite);
 }
 
 }  // namespace sluice

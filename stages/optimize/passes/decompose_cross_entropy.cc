@@ -41,21 +41,16 @@ void decompose(Editor& editor, Node& node) {
   make.finish();
 }
 
-Result<bool> run(Graph& graph) {
-  Editor editor(graph);
-  bool changed = false;
-  for (Node& node : graph.nodes()) {
-    if (node.op() != Op::kSoftmaxCrossEntropyLoss || !can_decompose(node)) continue;
-    decompose(editor, node);
-    changed = true;
-  }
-  return changed;
+bool rewrite(Editor& editor, Node& node) {
+  if (node.op() != Op::kSoftmaxCrossEntropyLoss || !can_decompose(node)) return false;
+  decompose(editor, node);
+  return true;
 }
 
 }  // namespace
 
 Result<bool> decompose_cross_entropy(Graph& root, const Options&) {
-  return on_every_graph(root, run);
+  return on_every_node(root, rewrite);
 }
 
 }  // namespace sluice

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/ops/attributes.h"
+#include "common/ops/einsum_equation.h"
 #include "stages/optimize/constants.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/node_maker.h"
@@ -25,75 +26,40 @@ namespace sluice {
 namespace {
 
 constexpr int64_t kMaxProducts = int64_t{1} << 20;  // elements of a Mul
-constexpr size_t kMaxDots = 8;                      // dims of "..."
 
-// One letter for each dim; those of "..." are '\1', '\2', … counted from the right.
 struct Equation {
-  std::vector<std::string> operands;
+  std::vector<std::string> operands;  // see EinsumEquation
   std::string result;
   std::map<char, Dim> dims;
 };
-
-std::string expanded(std::string term, size_t dots) {
-  const size_t at = term.find("...");
-  if (at == std::string::npos) return term;
-  std::string letters;
-  for (size_t i = dots; i > 0; --i) letters += static_cast<char>(i);
-  return term.replace(at, 3, letters);
-}
 
 bool has_repeats(std::string term) {
   std::sort(term.begin(), term.end());
   return std::adjacent_find(term.begin(), term.end()) != term.end();
 }
 
-// Without "->" the result has the letters that occur once, sorted, after "...".
-std::string implied_result(const std::vector<std::string>& operands, size_t dots) {
-  std::map<char, int> uses;
-  for (const std::string& term : operands)
-    for (const char letter : term) ++uses[letter];
-  std::string result = expanded("...", dots);
-  for (const auto& [letter, count] : uses)
-    if (letter >= 'A' && count == 1) result += letter;
-  return result;
-}
-
-bool take_operand(const Value& value, std::string term, Equation& equation, size_t& dots) {
-  const Type& type = value.type();
-  if (!type.is_tensor() || type.has_unknown()) return false;
-  const auto rank = static_cast<size_t>(type.rank());
-  if (term.find("...") != std::string::npos) {
-    if (rank + 3 < term.size() || rank + 3 - term.size() > kMaxDots) return false;
-    const size_t own = rank + 3 - term.size();
-    dots = std::max(dots, own);
-    term = expanded(std::move(term), own);
-  }
-  if (term.size() != rank || has_repeats(term)) return false;
+// Adds the dims of an operand's letters; each stands for one dim, and not for none.
+bool take_dims(const Type& type, const std::string& term, std::map<char, Dim>& dims) {
   for (size_t i = 0; i < term.size(); ++i) {
-    const Dim& dim = equation.dims.try_emplace(term[i], type.dims[i]).first->second;
+    const Dim& dim = dims.try_emplace(term[i], type.dims[i]).first->second;
     if (dim != type.dims[i] || dim == Dim::fixed(0)) return false;
   }
-  equation.operands.push_back(std::move(term));
-  return true;
+  return !has_repeats(term);
 }
 
 std::optional<Equation> read_equation(const Node& node) {
-  std::string text = node.get(attributes::Einsum::equation);
-  std::erase(text, ' ');
-  const size_t arrow = text.find("->");
-  const std::string left = text.substr(0, arrow);
-  Equation equation;
-  size_t dots = 0;
-  for (size_t at = 0, i = 0; at <= left.size(); ++i) {
-    const size_t comma = std::min(left.find(',', at), left.size());
-    if (i == node.input_count() ||
-        !take_operand(*node.input(i), left.substr(at, comma - at), equation, dots))
-      return std::nullopt;
-    at = comma + 1;
+  std::vector<int64_t> ranks;
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    const Type& type = node.input(i)->type();
+    if (!type.is_tensor() || type.has_unknown()) return std::nullopt;
+    ranks.push_back(type.rank());
   }
-  if (equation.operands.size() != node.input_count()) return std::nullopt;
-  equation.result = arrow == std::string::npos ? implied_result(equation.operands, dots)
-                                               : expanded(text.substr(arrow + 2), dots);
+  const auto read = read_einsum(node.get(attributes::Einsum::equation), ranks);
+  if (!read) return std::nullopt;
+  Equation equation{read->operands, read->result, {}};
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (!take_dims(node.input(i)->type(), read->operands[i], equation.dims)) return std::nullopt;
+  }
   const bool are_known = std::ranges::all_of(
       equation.result, [&](char letter) { return equation.dims.contains(letter); });
   return are_known && !has_repeats(equation.result) ? std::optional(equation) : std::nullopt;
@@ -302,25 +268,20 @@ bool can_decompose(const Node& node) {
          node.placement.engine == EngineId::kNone && dtype_is_float(node.output().type().dtype);
 }
 
-Result<bool> run(Graph& graph) {
-  Editor editor(graph);
-  bool changed = false;
-  for (Node& node : graph.nodes()) {
-    if (!can_decompose(node)) continue;
-    const DType own = node.output().type().dtype;
-    const DType wide = own == DType::kF64 ? own : DType::kF32;
-    const auto equation = read_equation(node);
-    if (!equation || !is_small(*equation, wide)) continue;
-    NodeMaker make(editor, node);
-    make.give(0, make.cast(Decomposer(make, *equation, wide).run(node), own));
-    make.finish();
-    changed = true;
-  }
-  return changed;
+bool rewrite(Editor& editor, Node& node) {
+  if (!can_decompose(node)) return false;
+  const DType own = node.output().type().dtype;
+  const DType wide = own == DType::kF64 ? own : DType::kF32;
+  const auto equation = read_equation(node);
+  if (!equation || !is_small(*equation, wide)) return false;
+  NodeMaker make(editor, node);
+  make.give(0, make.cast(Decomposer(make, *equation, wide).run(node), own));
+  make.finish();
+  return true;
 }
 
 }  // namespace
 
-Result<bool> decompose_einsum(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> decompose_einsum(Graph& root, const Options&) { return on_every_node(root, rewrite); }
 
 }  // namespace sluice

@@ -62,25 +62,20 @@ void decompose(Editor& editor, Node& node, const AttentionForm& form) {
   make.finish();
 }
 
-Result<bool> run(Graph& graph) {
-  Editor editor(graph);
-  bool changed = false;
-  for (Node& node : graph.nodes()) {
-    if (node.op() != Op::kFlexAttention) continue;
-    const auto form = read_attention_form(node);
-    if (!form || !keeps(node.get(Attributes::score_mod), score_type(node, *form)) ||
-        !keeps(node.get(Attributes::prob_mod), score_type(node, *form)))
-      continue;
-    decompose(editor, node, *form);
-    changed = true;
-  }
-  return changed;
+bool rewrite(Editor& editor, Node& node) {
+  if (node.op() != Op::kFlexAttention) return false;
+  const auto form = read_attention_form(node);
+  if (!form || !keeps(node.get(Attributes::score_mod), score_type(node, *form)) ||
+      !keeps(node.get(Attributes::prob_mod), score_type(node, *form)))
+    return false;
+  decompose(editor, node, *form);
+  return true;
 }
 
 }  // namespace
 
 Result<bool> decompose_flex_attention(Graph& root, const Options&) {
-  return on_every_graph(root, run);
+  return on_every_node(root, rewrite);
 }
 
 }  // namespace sluice

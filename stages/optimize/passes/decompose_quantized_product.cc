@@ -100,23 +100,18 @@ void decompose(Editor& editor, Node& node, const QuantizedContraction& q) {
   make.finish();
 }
 
-Result<bool> run(Graph& graph) {
-  Editor editor(graph);
-  bool changed = false;
-  for (Node& node : graph.nodes()) {
-    if (!is_integer_contraction(node.op())) continue;
-    const auto q = read_quantized(node);
-    if (!q || !can_decompose(node, *q)) continue;
-    decompose(editor, node, *q);
-    changed = true;
-  }
-  return changed;
+bool rewrite(Editor& editor, Node& node) {
+  if (!is_integer_contraction(node.op())) return false;
+  const auto q = read_quantized(node);
+  if (!q || !can_decompose(node, *q)) return false;
+  decompose(editor, node, *q);
+  return true;
 }
 
 }  // namespace
 
 Result<bool> decompose_quantized_product(Graph& root, const Options&) {
-  return on_every_graph(root, run);
+  return on_every_node(root, rewrite);
 }
 
 }  // namespace sluice

@@ -80,22 +80,19 @@ Value* given_back(const Node& node) {
   }
 }
 
-Result<bool> run(Graph& graph) {
-  Editor editor(graph);
-  bool changed = false;
-  for (Node& node : graph.nodes()) {
-    if (!is_removable(node)) continue;
-    Value* input = given_back(node);
-    if (input == nullptr || input->type().has_unknown() || !editor.replace(node.output(), *input))
-      continue;
-    editor.erase_unused(node);
-    changed = true;
-  }
-  return changed;
+bool rewrite(Editor& editor, Node& node) {
+  if (!is_removable(node)) return false;
+  Value* input = given_back(node);
+  if (input == nullptr || input->type().has_unknown() || !editor.replace(node.output(), *input))
+    return false;
+  editor.erase_unused(node);
+  return true;
 }
 
 }  // namespace
 
-Result<bool> eliminate_identities(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> eliminate_identities(Graph& root, const Options&) {
+  return on_every_node(root, rewrite);
+}
 
 }  // namespace sluice

@@ -56,7 +56,6 @@ class NestEmitter {
   bool is_cut_evenly() const;
   bool shares_by_lane() const;
   void emit_tiles(llvm::Value* begin, llvm::Value* end);
-  llvm::Value* part_mask(llvm::Value* count, int lanes);
   void set_part(llvm::Value* rows, llvm::Value* columns);
   // Runs `body` for pieces that cover [begin, end) of an axis, with `carried` values through all.
   // is_even: no piece is smaller than the others.

@@ -8,8 +8,6 @@
 //
 // or, with vectors along the last axis of each sweep, the same without the lane axis. An axis whose
 // points share work is inside the lane axis (nest_repeat.cc).
-#include <llvm/IR/InlineAsm.h>
-
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/loop/limits.h"
@@ -363,23 +361,12 @@ void NestEmitter::emit_tiles(Value* begin, Value* end) {
   b_.loop(whole, end, 1, [&](Value* i) { row(i, b_.index(0)); });
 }
 
-// The mask of the first `count` lanes. Where LLVM 19 knows the mask, and that nothing wants what a
-// load gives to the other lanes, it can make it a load of all lanes, which reads what may not be
-// memory. So a known count comes from a register of which it knows nothing.
-Value* NestEmitter::part_mask(Value* count, int lanes) {
-  if (llvm::isa<llvm::Constant>(count)) {
-    auto* type = llvm::FunctionType::get(count->getType(), {count->getType()}, false);
-    count = b_.ir().CreateCall(llvm::InlineAsm::get(type, "", "=r,0", false), {count});
-  }
-  return b_.mask(count, lanes);
-}
-
 // Of the square at hand the first `rows` lanes and the first `columns` copies are there (at least
 // one each; more than all: all).
 void NestEmitter::set_part(Value* rows, Value* columns) {
   piece_.rows = rows;
-  piece_.columns = part_mask(columns, piece_.lanes);
-  Value* lanes = part_mask(rows, piece_.lanes);
+  piece_.columns = b_.mask(columns, piece_.lanes);
+  Value* lanes = b_.mask(rows, piece_.lanes);
   for (int copy = 0; copy < piece_.copies; ++copy) {
     piece_.is_there.push_back(b_.ir().CreateICmpSLT(b_.index(copy), columns));
     piece_.masks.push_back(
@@ -395,7 +382,7 @@ IrValues NestEmitter::emit_pieces(SymbolId symbol, Value* begin, Value* end, IrV
       index_.set_axis(symbol, i);
       piece_ = piece;
       Value* last = b_.index(int64_t{piece.lanes} * (piece.copies - 1));
-      if (is_masked) piece_.mask = part_mask(b_.sub(b_.sub(to, i), last), piece.lanes);
+      if (is_masked) piece_.mask = b_.mask(b_.sub(b_.sub(to, i), last), piece.lanes);
       return body(now);
     });
     return to;

@@ -171,7 +171,7 @@ Value* NestEmitter::emit_until_aligned(Value* begin, Value* end,
   b_.loop(begin, aligned, lanes, [&](Value* i) {
     index_.set_axis(lane_symbol_, i);
     piece_ = {lanes, 1};
-    if (lanes > 1) piece_.mask = part_mask(b_.sub(aligned, i), lanes);
+    if (lanes > 1) piece_.mask = b_.mask(b_.sub(aligned, i), lanes);
     point();
   });
   return aligned;
