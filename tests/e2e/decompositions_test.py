@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What the optimizer makes of an Einsum, and of products of integers with open scales, computes what
-numpy does, and leaves nothing on host_cpu.
+"""What the optimizer makes of an Einsum, and of products of integers with open scales, computes
+what numpy does, and leaves nothing on host_cpu.
 
 usage: decompositions_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
