@@ -197,6 +197,7 @@ class Lowering {
   std::span<const std::byte> constant_element(const Value& value) const;
   BufferId memory_of(const Value& value);
   bool is_rounded(DType dtype, InstructionId id) const;
+  static bool is_idle(const Sweep& sweep);
   bool may_change(const Instruction& instruction) const;
   void describe_buffer(const Value& value, Buffer& buffer);
   Result<void> lower_elements();
