@@ -20,7 +20,7 @@ using loop::one_node;
 // making a kernel takes long. SLUICE_ALL_LOOPS in the environment: all calls.
 Result<void> run_sample(const loop::LoopGraph& graph, std::span<const int64_t> sizes,
                         std::span<std::byte* const> operands) {
-  constexpr size_t kSample = 13;
+  constexpr size_t kSample = 23;
   static size_t calls = 0;
   const size_t call = calls++;
   const bool all = std::getenv("SLUICE_ALL_LOOPS") != nullptr;
