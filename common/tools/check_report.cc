@@ -10,7 +10,7 @@ namespace sluice {
 namespace {
 
 double percent(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
 std::string host_lines(const ModelCheck& check) {
@@ -84,9 +84,12 @@ std::string check_text(const ModelCheck& check) {
   for (const std::string& output : check.outputs) text += fmt::format("output  {}\n", output);
   const bool measured = check.unsized == 0;
   for (const auto& [name, share] : check.engines) {
-    text += fmt::format("engine  {:<10} {:>6} {}, {:5.1f} % of the multiply-adds\n", name,
-                        share.nodes, share.nodes == 1 ? "node" : "nodes",
-                        percent(share.multiply_adds, check.multiply_adds));
+    text += fmt::format("engine  {:<10} {:>6} {}", name, share.nodes,
+                        share.nodes == 1 ? "node" : "nodes");
+    if (check.multiply_adds > 0)
+      text += fmt::format(", {:5.1f} % of the multiply-adds",
+                          percent(share.multiply_adds, check.multiply_adds));
+    text += "\n";
   }
   if (measured && check.is_symbolic) text += sizes_line(check);
   text += fmt::format("weights {}\n", size_text(check.weight_bytes));
