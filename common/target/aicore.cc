@@ -287,7 +287,11 @@ std::string op_text(const Node& node) {
 }
 
 const std::string& name_text(const Node& node) {
-  return node.name().empty() && node.output_count() > 0 ? node.output().name() : node.name();
+  if (!node.name().empty()) return node.name();
+  for (size_t i = 0; i < node.output_count(); ++i) {
+    if (!node.output(i).name().empty()) return node.output(i).name();
+  }
+  return node.name();
 }
 
 }  // namespace sluice

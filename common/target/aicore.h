@@ -30,7 +30,8 @@ bool takes_second_transposed(const Node& product);
 std::vector<int64_t> transpose_order(const Node& transpose);
 
 // Return the texts for messages about a node: its op, for a Fused node with its anchor's,
-// "Fused(Conv)"; and its name, or that of its first result.
+// "Fused(Conv)"; and its name, or that of its first result
+// with a name.
 std::string op_text(const Node& node);
 const std::string& name_text(const Node& node);
 

@@ -5,11 +5,13 @@
 
 #include "common/ir/dynamic_dims.h"
 #include "common/ir/fixed.h"
+#include "common/loop/lowering.h"
 #include "common/ops/view.h"
 #include "common/symbolic/nominal.h"
 #include "common/target/aicore.h"
 #include "common/target/multiply_adds.h"
 #include "common/target/profile.h"
+#include "common/target/vector.h"
 #include "common/text/text.h"
 
 namespace sluice {
@@ -34,6 +36,13 @@ bool has_uncounted_work(const Node& node) {
                            Op::kSTFT};
   if (std::find(std::begin(kHeavy), std::end(kHeavy), node.op()) != std::end(kHeavy)) return true;
   return node.op() != Op::kFused && node.op() != Op::kCall && !node.bodies().empty();
+}
+
+// Returns why a node is not on an engine that generates code.
+std::string host_reason(const Node& node) {
+  if (is_contraction(node.op())) return aicore_unsupported_reason(node);
+  return loop::find_lowering(node.op()) == nullptr ? "no code is generated for this operator"
+                                                   : vector_unsupported_reason(node);
 }
 
 // Returns the value whose bytes a view shows.
@@ -184,7 +193,7 @@ class Checker {
     share.multiply_adds += multiply_adds;
     check_.multiply_adds += multiply_adds;
     if (node.placement.engine != EngineId::kHostCpu) return;
-    check_.host_nodes.push_back({name_text(node), op_text(node), multiply_adds});
+    check_.host_nodes.push_back({name_text(node), op_text(node), host_reason(node), multiply_adds});
   }
 
   const Module& module_;

@@ -18,8 +18,9 @@ struct EngineShare {
 };
 
 struct HostNode {
-  std::string name;  // ONNX's, or that of its first result
+  std::string name;  // ONNX's, or that of its first result with a name
   std::string op;
+  std::string reason;  // why it is not on another engine; empty where an annotation says so
   uint64_t multiply_adds = 0;
 };
 
@@ -47,7 +48,7 @@ struct ModelCheck {
   // Some sizes are not numbers: the figures above are for nominal ones (common/symbolic/nominal.h).
   bool is_symbolic = false;
   size_t walked = 0;  // nodes of dynamic parts, run one by one
-  // Nodes of these with results of unknown dims; the figures above exclude them.
+  // Nodes of these with results whose bytes are unknown; the figures above exclude them.
   size_t unsized = 0;
   std::vector<DimBounds> open_dims;   // of inputs
   std::vector<std::string> unranked;  // inputs whose shape must be given

@@ -22,7 +22,7 @@ std::string host_lines(const ModelCheck& check) {
     if (node.multiply_adds > 0)
       text += fmt::format("  {:.1f} % of the multiply-adds",
                           percent(node.multiply_adds, check.multiply_adds));
-    text += "\n";
+    text += node.reason.empty() ? "\n" : fmt::format("  ({})\n", node.reason);
   }
   if (check.host_nodes.size() > kListed)
     text += fmt::format("  … and {} more\n", check.host_nodes.size() - kListed);
@@ -58,10 +58,11 @@ std::string fixing_lines(const ModelCheck& check) {
                         printable(name), shell_word(name + ":SIZES"));
   }
   if (!check.fixing_options.empty())
-    return text + fmt::format(
-                      "open dims of inputs need no size: the compiled model runs at all of them\n"
-                      "fixed sizes may be faster: {}\n",
-                      check.fixing_options);
+    return text +
+           fmt::format(
+               "open dims of inputs need no size: the compiled model runs at all that are allowed\n"
+               "fixed sizes may be faster: {}\n",
+               check.fixing_options);
   if (check.fixing_failure.empty()) return text;
   return text + fmt::format(
                     "open dims of inputs: no sizes were found that can be compiled, of {} that "
@@ -107,13 +108,12 @@ std::string check_text(const ModelCheck& check) {
         fmt::format("{} one by one\n",
                     check.walked == 1 ? "1 node runs" : fmt::format("{} nodes run", check.walked));
   if (!measured)
-    text +=
-        check.unsized == 1
-            ? "1 of them has sizes that are known only when the model runs: it runs on host_cpu\n"
-            : fmt::format(
-                  "{} of them have sizes that are known only when the model runs: they run on "
-                  "host_cpu\n",
-                  check.unsized);
+    text += check.unsized == 1
+                ? "the bytes of 1 of them are known only when the model runs: it runs on host_cpu\n"
+                : fmt::format(
+                      "the bytes of {} of them are known only when the model runs: they run on "
+                      "host_cpu\n",
+                      check.unsized);
   return text + fixing_lines(check);
 }
 
@@ -133,6 +133,7 @@ Json check_json(const ModelCheck& check) {
     Json node;
     node.set("name", host.name);
     node.set("op", host.op);
+    node.set("reason", host.reason);
     node.set("multiply_adds", host.multiply_adds);
     nodes.push(std::move(node));
   }

@@ -53,6 +53,7 @@ Result<std::string> loops_text(Module& module, const std::string& glob) {
     }
   }
   if (!text.empty()) return text;
+  if (glob == "*") return make_error(ErrorCode::kBadOption, "no node is of the engine vector");
   return make_error(ErrorCode::kBadOption, "no node of the engine vector has a name that fits '{}'",
                     glob);
 }
