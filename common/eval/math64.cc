@@ -1,6 +1,10 @@
 #include "common/eval/math64.h"
 
+#include <bit>
+#include <cstdint>
 #include <limits>
+
+#include "common/base/inverse_pi.h"
 
 namespace sluice::eval::math {
 namespace {
@@ -56,14 +60,40 @@ struct Reduced {
   int quadrant;  // 0 to 3
 };
 
+// Returns 64 bits of 1 / pi after those of weight 2^-first.
+uint64_t bits_of_inverse_pi(int first) {
+  const size_t word = static_cast<size_t>(first) / 64;
+  const int shift = first % 64;
+  const uint64_t high = kInversePi[word] << shift;
+  return shift == 0 ? high : high | kInversePi[word + 1] >> (64 - shift);
+}
+
+// Payne and Hanek's reduction of |x| = m 2^e: of m times 1 / pi modulo 2, in units of 2^-127, only
+// the bits of 1 / pi around the weight 2^-e matter.
+Reduced reduce_large(double x) {
+  __extension__ using U128 = unsigned __int128;
+  __extension__ using I128 = __int128;
+  const uint64_t bits = std::bit_cast<uint64_t>(x);
+  const uint64_t m = (bits & ((uint64_t{1} << 52) - 1)) | uint64_t{1} << 52;
+  const int first = static_cast<int>(bits >> 52 & 0x7ff) - 1075 + 63;
+  U128 quotient = U128{m * bits_of_inverse_pi(first)} << 64;
+  quotient += U128{m} * bits_of_inverse_pi(first + 64);
+  quotient += U128{m} * bits_of_inverse_pi(first + 128) >> 64;
+  const U128 n = (quotient + (U128{1} << 125)) >> 126;  // 0 to 4
+  const auto distance = static_cast<I128>(quotient - (n << 126));
+  const Wide r = std::ldexp(static_cast<Wide>(distance), -126) * (kPi / 2);
+  const int quadrant = static_cast<int>(n) & 3;
+  return x < 0 ? Reduced{-r, -quadrant & 3} : Reduced{r, quadrant};
+}
+
 // Computes x - n * pi/2 with pi/2 in parts of 40 bits, so that the products are exact while n has
-// less than 24 bits. Larger arguments are first taken modulo 2 pi, which costs absolute precision
-// of |x| * 2^-66.
+// less than 24 bits.
 Reduced reduce(double x) {
   constexpr Wide kFirst = 0x1.921fb54442p+0L;
   constexpr Wide kSecond = 0x1.a308d31318p-41L;
   constexpr Wide kThird = 0x1.8a2e03707344ap-81L;
-  const Wide wide = std::abs(x) > 1e7 ? std::fmod(Wide(x), 2 * kPi) : Wide(x);
+  if (std::abs(x) > 1e7) return reduce_large(x);
+  const Wide wide = x;
   const Wide n = std::nearbyint(wide / (kPi / 2));
   const Wide r = ((wide - n * kFirst) - n * kSecond) - n * kThird;
   return {r, static_cast<int>(static_cast<long long>(n) & 3)};

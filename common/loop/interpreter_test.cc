@@ -130,7 +130,7 @@ TEST(InterpreterTest, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(message(run("buffer y: f32[2] written\nnest for i < 3 { sweep { %0: f32 = constant 1 "
                         "store y[i] = %0 } }",
                         {2}, y)),
-            "buffer 0: index 2 of dim 0, which is 2");
+            "nest 0: sweep 0: store 0: index i is from 0 to 2, the dim is 2");
 }
 
 TEST(InterpreterTest, DivisionsByZeroAreFaults) {

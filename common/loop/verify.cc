@@ -9,6 +9,9 @@
 namespace sluice::loop {
 namespace {
 
+// More axes than tensors have; the time to generate code rises with their square.
+constexpr size_t kMaxAxes = 64;
+
 size_t at(int32_t id) { return static_cast<size_t>(id); }
 
 template <typename T>
@@ -38,6 +41,7 @@ class LoopVerifier {
   Result<void> check_axis_symbol(SymbolId id) const;
   Result<void> check_value_symbol(SymbolId id) const;
   Result<void> check_buffer(const Buffer& buffer) const;
+  Result<void> check_extents(const std::vector<ExpressionId>& extents) const;
   Result<void> check_nest();
   Result<void> check_sweep();
   Result<void> check_instruction(InstructionId id);
@@ -50,7 +54,8 @@ class LoopVerifier {
   Result<void> check_initial(const Accumulator& own) const;
   Result<void> check_arg(const Accumulator& own) const;
   Result<void> check_store(const Store& store) const;
-  Result<void> check_access(const Access& access) const;
+  Result<void> check_access(const Access& access, bool is_guarded) const;
+  Result<void> check_within(ExpressionId index, ExpressionId dim) const;
   Result<void> check_guards(const std::vector<Guard>& guards) const;
   Result<void> check_operand(InstructionId id, DType dtype) const;
   Result<void> check_visible(InstructionId id) const;
@@ -82,8 +87,9 @@ Result<void> within(Result<void> result, const std::string& where) {
 Result<void> LoopVerifier::check_size(SymbolId id) const {
   const LoopSymbol& role = graph_.symbols[at(id)];
   const Symbol& symbol = graph_.expressions.symbol(id);
-  if (role.nominal < 1) return broken("its nominal value is {}", role.nominal);
   if (symbol.low < 0) return broken("it may be {}", symbol.low);
+  if (role.nominal < 1 || role.nominal > symbol.high)
+    return broken("its nominal value is {}", role.nominal);
   int32_t index = role.index;
   for (const Buffer& buffer : graph_.buffers) {
     if (buffer.is_local || index < 0) break;
@@ -177,17 +183,64 @@ Result<void> LoopVerifier::check_guards(const std::vector<Guard>& guards) const 
   return {};
 }
 
-Result<void> LoopVerifier::check_access(const Access& access) const {
+// Returns whether the bounds of an expression are those of its values: it has axes alone, none of
+// them twice or empty, and no remainder. Other conditions narrow sizes and what is loaded.
+bool has_exact_bounds(const LoopGraph& graph, ExpressionId id, std::vector<SymbolId>& found) {
+  const Expression& e = graph.expressions[id];
+  if (e.op == ExpressionOp::kConstant) return true;
+  if (e.op != ExpressionOp::kSymbol)
+    return e.op != ExpressionOp::kMod && has_exact_bounds(graph, e.a, found) &&
+           has_exact_bounds(graph, e.b, found);
+  const auto symbol = static_cast<SymbolId>(e.value);
+  const LoopSymbol& role = graph.symbols[at(symbol)];
+  if (role.role != SymbolRole::kAxis || std::ranges::count(found, symbol) != 0) return false;
+  found.push_back(symbol);
+  const Axis& axis = graph.nests[at(role.nest)].axes[at(role.index)];
+  return graph.expressions.as_constant(axis.extent).value_or(0) > 0;
+}
+
+// Finds indices of known range outside of known dims; of a dim of 0 nothing is read.
+Result<void> LoopVerifier::check_within(ExpressionId index, ExpressionId dim) const {
+  const std::optional<int64_t> extent = graph_.expressions.as_constant(dim);
+  std::vector<SymbolId> found;
+  if (extent.value_or(0) == 0 || !has_exact_bounds(graph_, index, found)) return {};
+  const Interval range = graph_.expressions.bounds(index);
+  if (range.low > range.high || (range.low >= 0 && range.high < *extent)) return {};
+  return broken("index {} is from {} to {}, the dim is {}", graph_.expressions.text(index),
+                range.low, range.high, *extent);
+}
+
+Result<void> LoopVerifier::check_access(const Access& access, bool is_guarded) const {
   if (!has(graph_.buffers, access.buffer)) return broken("there is no buffer {}", access.buffer);
   const Buffer& buffer = graph_.buffers[at(access.buffer)];
   const size_t rank = is_packed(buffer.dtype) ? 1 : buffer.dims.size();
   if (access.index.size() != rank)
     return broken("an index of {} numbers for {} dims", access.index.size(), rank);
-  for (const ExpressionId id : access.index) SLUICE_TRY(check_expression(id));
+  for (size_t i = 0; i < rank; ++i) {
+    SLUICE_TRY(check_expression(access.index[i]));
+    if (!is_guarded && !is_packed(buffer.dtype))
+      SLUICE_TRY(check_within(access.index[i], buffer.dims[i]));
+  }
   return {};
 }
 
 // ---- buffers
+
+// Known extents are not negative, and their elements can be counted.
+Result<void> LoopVerifier::check_extents(const std::vector<ExpressionId>& extents) const {
+  constexpr int64_t kMostElements = int64_t{1} << 56;
+  if (extents.size() > kMaxAxes)
+    return broken("{} dims, {} are the limit", extents.size(), kMaxAxes);
+  int64_t elements = 1;
+  for (const ExpressionId id : extents) {
+    SLUICE_TRY(check_sizes(id));
+    const int64_t extent = graph_.expressions.as_constant(id).value_or(1);
+    if (extent < 0) return broken("a dim of {}", extent);
+    if (extent > 0 && elements > kMostElements / extent) return broken("more than 2^56 elements");
+    elements *= std::max<int64_t>(extent, 1);
+  }
+  return {};
+}
 
 Result<void> LoopVerifier::check_buffer(const Buffer& buffer) const {
   if (!is_register_dtype(register_dtype(buffer.dtype)))
@@ -195,8 +248,8 @@ Result<void> LoopVerifier::check_buffer(const Buffer& buffer) const {
   if (buffer.is_local && !buffer.is_written) return broken("it is row-local and never written");
   if (buffer.capacity.size() != buffer.dims.size())
     return broken("capacity of {} dims, {} dims", buffer.capacity.size(), buffer.dims.size());
-  for (const ExpressionId dim : buffer.dims) SLUICE_TRY(check_sizes(dim));
-  for (const ExpressionId dim : buffer.capacity) SLUICE_TRY(check_sizes(dim));
+  SLUICE_TRY(check_extents(buffer.dims));
+  SLUICE_TRY(check_extents(buffer.capacity));
   const bool is_dense = !buffer.is_local && buffer.capacity == buffer.dims &&
                         buffer.storage == dense_map(buffer.dims.size());
   if (is_packed(buffer.dtype) && !is_dense) return broken("packed elements that are not dense");
@@ -260,7 +313,7 @@ Result<void> LoopVerifier::check_constant(const Instruction& own) const {
 }
 
 Result<void> LoopVerifier::check_load(const Instruction& own) const {
-  SLUICE_TRY(check_access(own.access));
+  SLUICE_TRY(check_access(own.access, !own.guards.empty()));
   const DType dtype = register_dtype(graph_.buffers[at(own.access.buffer)].dtype);
   if (own.dtype != dtype)
     return broken("it is {}, elements are {}", dtype_name(own.dtype), dtype_name(dtype));
@@ -391,7 +444,7 @@ Result<void> LoopVerifier::check_accumulator(const Accumulator& own) const {
 }
 
 Result<void> LoopVerifier::check_store(const Store& store) const {
-  SLUICE_TRY(check_access(store.access));
+  SLUICE_TRY(check_access(store.access, !store.guards.empty()));
   const Buffer& buffer = graph_.buffers[at(store.access.buffer)];
   if (!buffer.is_written) return broken("buffer {} is only read", store.access.buffer);
   SLUICE_TRY(check_guards(store.guards));
@@ -427,6 +480,8 @@ Result<void> LoopVerifier::check_nest() {
   axes_ = nest().outer, instructions_ = 0, accumulators_ = 0;
   if (nest().outer < 0 || at(nest().outer) > nest().axes.size())
     return broken("{} of {} axes are outer ones", nest().outer, nest().axes.size());
+  if (nest().axes.size() > kMaxAxes)
+    return broken("{} axes, {} are the limit", nest().axes.size(), kMaxAxes);
   for (size_t i = 0; i < nest().axes.size(); ++i) {
     const Axis& axis = nest().axes[i];
     SLUICE_TRY(within(check_sizes(axis.extent), fmt::format("axis {}", i)));

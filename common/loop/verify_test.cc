@@ -126,6 +126,26 @@ TEST(LoopVerifyTest, Buffers) {
             "buffer 3: it is row-local and never written");
 }
 
+TEST(LoopVerifyTest, Extents) {
+  EXPECT_EQ(error_of("t3: f32[8]", "t3: f32[-8]"), "buffer 3: a dim of -8");
+  EXPECT_EQ(error_of("t3: f32[8]", "t3: f32[4294967296, 4294967296]"),
+            "buffer 3: more than 2^56 elements");
+  EXPECT_EQ(error_of("nominal 4", "nominal 65"), "symbol n0: its nominal value is 65");
+  std::string ones = "1";
+  for (int i = 0; i < 64; ++i) ones += ", 1";
+  EXPECT_EQ(error_of("t3: f32[8]", "t3: f32[" + ones + "]"), "buffer 3: 65 dims, 64 are the limit");
+}
+
+TEST(LoopVerifyTest, KnownIndices) {
+  EXPECT_EQ(error_of("load x1[i0, i1]\n", "load x1[i0, i1 + 1]\n"),
+            "nest 0: sweep 1: %2: index i1 + 1 is from 1 to 8, the dim is 8");
+  EXPECT_EQ(error_of("store t3[i1]", "store t3[i1 - 1]"),
+            "nest 0: sweep 1: store 0: index i1 - 1 is from -1 to 6, the dim is 8");
+  EXPECT_EQ(error_of("load x1[i0, i1]\n", "load x1[i0, v0 + 1]\n"), "verifies");
+  EXPECT_EQ(error_of("sweep for i2 < 8", "sweep for i2 < 9"),
+            "nest 0: sweep 2: %8: index i2 is from 0 to 8, the dim is 8");
+}
+
 TEST(LoopVerifyTest, Axes) {
   EXPECT_EQ(error_of("for i1 < 8", "for i1 < i0"),
             "nest 0: axis 1: i0 has symbols that are no sizes");

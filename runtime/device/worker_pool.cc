@@ -57,7 +57,8 @@ class ThreadBlocks {
   void end() const {
     if (fault_ == 0) return;
     launch_.failure->note(launch_.task,
-                          make_error(ErrorCode::kBadValue, "an index is out of range"));
+                          make_error(ErrorCode::kBadValue,
+                                     "an index is out of range, or an integer is divided by 0"));
   }
 
  private:

@@ -1,5 +1,6 @@
 // Operators whose result elements are elements of their inputs at places that are known: Slice,
 // Split, Concat, Tile, Trilu, TransData; and ReverseSequence, whose lengths are read.
+#include <algorithm>
 #include <numeric>
 
 #include "common/loop/lower/families.h"
@@ -193,12 +194,15 @@ Result<Id> trilu(Lowering& l, const Node& node, size_t, const Index& index) {
   const Id zero = l.integer(l.dtype_of(x), 0);
   const auto k = node.input(1) == nullptr ? std::vector<int64_t>{0} : Lowering::integers(node, 1);
   if (k && k->size() == 1) {
-    const ExpressionId min = l.number(upper ? (*k)[0] : -(*k)[0]);
+    constexpr int64_t kFar = int64_t{1} << 60;  // beyond all columns
+    const int64_t diagonal = std::clamp((*k)[0], -kFar, kFar);
+    const ExpressionId min = l.number(upper ? diagonal : -diagonal);
     return l.guarded({{table.subtract(distance, min), l.number(INT64_MAX)}}, x, zero);
   }
-  SLUICE_ASSIGN(Id min, l.element(*node.input(1), l.first(*node.input(1))));
-  if (!upper) min = l.scalar(ScalarOp::kNeg, min);
-  const Id kept = l.scalar(ScalarOp::kLessOrEqual, min, l.index_value(distance));
+  SLUICE_ASSIGN(const Id diagonal, l.element(*node.input(1), l.first(*node.input(1))));
+  const Id place = l.index_value(table.subtract(column, row));
+  const Id kept = upper ? l.scalar(ScalarOp::kLessOrEqual, diagonal, place)
+                        : l.scalar(ScalarOp::kLessOrEqual, place, diagonal);
   return l.scalar(ScalarOp::kSelect, kept, x, zero);
 }
 

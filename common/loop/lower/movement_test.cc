@@ -159,7 +159,8 @@ TEST(MovementLoweringTest, Tile) {
 }
 
 TEST(MovementLoweringTest, Trilu) {
-  for (const std::string k : {"0", "1", "-1", "3", "-9"}) {
+  for (const std::string k :
+       {"0", "1", "-1", "3", "-9", "-9223372036854775808", "9223372036854775807"}) {
     for (const std::string upper : {"0", "1"}) {
       const std::string node = "%y = Trilu(%x, %k) {upper = " + upper + "}";
       expect_same({"%x: D[2, M, 4]", "%k = constant i64[] [" + k + "]", node}, kSomeDtypes);
@@ -169,6 +170,10 @@ TEST(MovementLoweringTest, Trilu) {
   expect_same({"%x: D[4, 4]", "", "%y = Trilu(%x)"}, kAllDtypes);
   expect_same({"%x: f32[4, 5], %k: i64[]", "", "%y = Trilu(%x, %k)"});
   expect_same({"%x: f32[4, 5], %k: i64[]", "", "%y = Trilu(%x, %k) {upper = 0}"});
+  LoweringCase far;
+  far.values["k"] = integers({INT64_MIN}, {});
+  expect_same({"%x: f32[4, 5], %k: i64[]", "", "%y = Trilu(%x, %k) {upper = 0}"}, {"f32"},
+              {{{"N", 5}, {"M", 3}}}, far);
   expect_same({"%x: f32[0, 5]", "", "%y = Trilu(%x)"});
 }
 
