@@ -97,7 +97,8 @@ class Check(unittest.TestCase):
         save_network(self.model, "batch")
         text = self.check(0).stdout
         self.assertIn("\nsizes   batch from 1; figures are for batch=4\n", text)
-        self.assertIn("open dims of inputs need no size: the compiled model runs at all that are allowed\n"
+        self.assertIn("open dims of inputs need no size: the compiled model runs at all that "
+                      "are allowed\n"
                       "fixed sizes may be faster: --dim batch=1\n", text)
         self.assertIn("x: f32[batch, 3, 8, 8]", text)
         report = json.loads(self.check(0, "--format=json").stdout)
@@ -274,7 +275,8 @@ class Check(unittest.TestCase):
              [floats("y", None), floats("w", [None, 4])])
         text = self.check(0).stdout
         self.assertIn("input 'x y' has no rank: give its shape, --input-shape 'x y:SIZES'\n"
-                      "open dims of inputs need no size: the compiled model runs at all that are allowed\n"
+                      "open dims of inputs need no size: the compiled model runs at all that "
+                      "are allowed\n"
                       "fixed sizes may be faster: --dim N=1\n", text)
         report = json.loads(self.check(0, "--format=json").stdout)
         self.assertEqual((report["fixing_options"], report["unranked_inputs"]),
