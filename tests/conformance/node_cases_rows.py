@@ -95,8 +95,10 @@ def instance_normalization(g, op):
     c = groups * g.between(1, 6)
     x = g.array([g.between(1, 3), c, *g.shape(1, 2, 600, False)], dtype)
     more = {"num_groups": groups} if op[0] == "G" else {}
+    # ONNX Runtime computes groups in f32.
     return Case(op, [x, channels(g, c, dtype), channels(g, c, dtype, -1, 1)], dtype, 128,
-                epsilon=g.pick([1e-5, 1e-2]), scale=8, **more)
+                epsilon=g.pick([1e-5, 1e-2]), scale=8, against_ort=not more or dtype != "f64",
+                **more)
 
 
 @draws("BatchNormalization")
@@ -119,7 +121,10 @@ def lp_normalization(g, op):
 def mean_variance(g, op):
     dtype = g.pick(FLOATS)
     x = g.array(g.shape(4, 4, empty=False), dtype)
-    return Case(op, [x], dtype, 256, axes=some_axes(g, 4), scale=8)
+    axes = some_axes(g, 4)
+    # ONNX Runtime divides by the deviation alone, 0 of one element.
+    return Case(op, [x], dtype, 256, axes=axes, scale=8,
+                against_ort=any(x.shape[axis] > 1 for axis in axes))
 
 
 @draws("LRN")
@@ -143,6 +148,13 @@ def window(g, spatial, sizes):
     return attributes
 
 
+def has_equal_pads(attributes):
+    """Whether ONNX Runtime pads as we do: with SAME and strides that skip elements, it crops."""
+    skips = any(stride > size for stride, size in zip(attributes["strides"],
+                                                      attributes["kernel_shape"]))
+    return not (skips and "SAME" in attributes.get("auto_pad", ""))
+
+
 def image(g, dtype):
     spatial = g.pick([1, 2, 2, 3])
     sizes = [g.between(4, {1: 129, 2: 33, 3: 9}[spatial]) for _ in range(spatial)]
@@ -158,7 +170,7 @@ def max_pool(g, op):
         attributes["dilations"] = [2 if 2 * k - 1 <= size else 1 for k, size in
                                    zip(attributes["kernel_shape"], sizes)]
     outputs = g.pick([1, 1, 2])
-    return Case(op, [x], dtype, outputs=outputs,
+    return Case(op, [x], dtype, outputs=outputs, against_ort=has_equal_pads(attributes),
                 storage_order=g.between(0, 1) if outputs == 2 else 0, **attributes)
 
 
@@ -168,7 +180,8 @@ def average_pool(g, op):
     x, sizes = image(g, dtype)
     attributes = window(g, len(sizes), sizes)
     more = {"count_include_pad": g.between(0, 1)} if op[0] == "A" else {"p": g.between(1, 3)}
-    return Case(op, [x], dtype, 16, scale=8, **attributes, **more)
+    return Case(op, [x], dtype, 16, scale=8, against_ort=has_equal_pads(attributes), **attributes,
+                **more)
 
 
 @draws("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
