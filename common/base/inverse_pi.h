@@ -14,4 +14,5 @@ inline constexpr uint64_t kInversePi[] = {
     0x8ffc4bffef02cc07, 0xf79788c5ad05368f, 0xb69b3f6793e584db, 0xa7a31fb34f2ff516,
     0xba93dd63f5f2f8bd, 0x9e839cfbc5294975, 0x35fdafd88fc6ae84, 0x2b0198237e3db5d5,
     0xf867de104d7a1b0e, 0xd4f1c8b0af730d84};
+
 }  // namespace sluice

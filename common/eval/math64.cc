@@ -79,10 +79,10 @@ Reduced reduce_large(double x) {
   U128 quotient = U128{m * bits_of_inverse_pi(first)} << 64;
   quotient += U128{m} * bits_of_inverse_pi(first + 64);
   quotient += U128{m} * bits_of_inverse_pi(first + 128) >> 64;
-  const U128 n = (quotient + (U128{1} << 125)) >> 126;  // 0 to 4
+  const U128 n = (quotient + (U128{1} << 125)) >> 126;  // 0 to 3: a sum above 2 begins again
   const auto distance = static_cast<I128>(quotient - (n << 126));
   const Wide r = std::ldexp(static_cast<Wide>(distance), -126) * (kPi / 2);
-  const int quadrant = static_cast<int>(n) & 3;
+  const auto quadrant = static_cast<int>(n);
   return x < 0 ? Reduced{-r, -quadrant & 3} : Reduced{r, quadrant};
 }
 

@@ -131,6 +131,10 @@ TEST(InterpreterTest, WhatDoesNotFitIsRefused) {
                         "store y[i] = %0 } }",
                         {2}, y)),
             "nest 0: sweep 0: store 0: index i is from 0 to 2, the dim is 2");
+  EXPECT_EQ(message(run("size n = dim 0 in [0, 8] nominal 2\nbuffer y: f32[n] written\n"
+                        "nest for i < n + 1 { sweep { %0: f32 = constant 1 store y[i] = %0 } }",
+                        {2}, y)),
+            "buffer 0: index 2 of dim 0, which is 2");
 }
 
 TEST(InterpreterTest, DivisionsByZeroAreFaults) {

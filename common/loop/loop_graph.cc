@@ -95,22 +95,14 @@ DType register_dtype(DType dtype) {
   return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
 }
 
-bool is_computable(DType dtype) {
-  switch (register_dtype(dtype)) {
+bool is_register_dtype(DType dtype) {
+  switch (dtype) {
     case DType::kF32:
     case DType::kF64:
-    case DType::kU8:
-    case DType::kI8:
-    case DType::kU16:
-    case DType::kI16:
-    case DType::kU32:
-    case DType::kI32:
-    case DType::kU64:
-    case DType::kI64:
     case DType::kBool:
       return true;
     default:
-      return false;
+      return dtype_is_integer(dtype) && dtype_bits(dtype) >= 8;
   }
 }
 

@@ -180,8 +180,7 @@ bool is_packed(DType dtype);  // elements of less than 8 bits
 // The dtype that instructions have for elements of a buffer's dtype: f32 for f16 and bf16; u8, the
 // bits, for narrow ones.
 DType register_dtype(DType dtype);
-// Returns whether loops compute with the dtype: not with strings and complex numbers.
-bool is_computable(DType dtype);
+bool is_register_dtype(DType dtype);  // instructions can have it
 // The bits of what is loaded and stored at once: an element, or a byte of packed ones.
 int access_bits(DType dtype);
 

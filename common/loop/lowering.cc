@@ -12,7 +12,8 @@ namespace {
 std::string value_reason(const Value& value, ElementKinds kinds) {
   const Type& type = value.type();
   if (!type.is_tensor() || !type.ranked) return "a value is no tensor of known rank";
-  if (!is_computable(type.dtype) || (is_narrow(type.dtype) && kinds == ElementKinds::kNumbers))
+  if (!is_register_dtype(register_dtype(type.dtype)) ||
+      (is_narrow(type.dtype) && kinds == ElementKinds::kNumbers))
     return fmt::format("dtype {}, only integers of 8 to 64 bits and floats of 16 to 64 bits",
                        dtype_name(type.dtype));
   const bool unknown =
@@ -72,6 +73,7 @@ Result<LoweredNode> lower_node(const Node& node) {
   SLUICE_TRY(lowering.run());
   return LoweredNode{std::move(lowering.graph_), std::move(lowering.operands_)};
 }
+
 // ---- operands and sizes
 
 void Lowering::add_operand(const Value& outside, const Value& inside, bool is_written) {

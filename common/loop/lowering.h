@@ -186,6 +186,7 @@ class Lowering {
   ExpressionId imported(ExpressionId module_expression);
   Nest& nest() { return graph_.nests.back(); }
   InstructionId append(Instruction instruction);
+  InstructionId converted(ScalarOp op, InstructionId a, DType to);
   InstructionId load(BufferId buffer, const Index& index, std::vector<Guard> guards,
                      InstructionId otherwise);
   InstructionId load_value(const Value& value, const Index& index, const std::vector<Guard>& guards,

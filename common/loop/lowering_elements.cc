@@ -32,7 +32,7 @@ std::span<const std::byte> single_element(const Value& value) {
   const Segment& segment = value.graph().module().segment(value.segment());
   const bool at_hand = segment.kind == SegmentKind::kSplat ||
                        (segment.kind == SegmentKind::kSmall && value.type().element_count() == 1);
-  if (!at_hand || !is_computable(value.type().dtype)) return {};
+  if (!at_hand || !is_register_dtype(register_dtype(value.type().dtype))) return {};
   return segment.data;
 }
 

@@ -138,24 +138,22 @@ InstructionId Lowering::scalar(ScalarOp op, InstructionId a, InstructionId b, In
   return append(std::move(instruction));
 }
 
-InstructionId Lowering::cast(InstructionId a, DType to) {
+InstructionId Lowering::converted(ScalarOp op, InstructionId a, DType to) {
   if (dtype_of(a) == to) return a;
   Instruction instruction;
   instruction.kind = InstructionKind::kScalar;
-  instruction.op = ScalarOp::kCast;
+  instruction.op = op;
   instruction.operands[0] = a;
   instruction.dtype = to;
   return append(std::move(instruction));
 }
 
+InstructionId Lowering::cast(InstructionId a, DType to) {
+  return converted(ScalarOp::kCast, a, to);
+}
+
 InstructionId Lowering::bit_cast(InstructionId a, DType to) {
-  if (dtype_of(a) == to) return a;
-  Instruction instruction;
-  instruction.kind = InstructionKind::kScalar;
-  instruction.op = ScalarOp::kBitCast;
-  instruction.operands[0] = a;
-  instruction.dtype = to;
-  return append(std::move(instruction));
+  return converted(ScalarOp::kBitCast, a, to);
 }
 
 InstructionId Lowering::index_value(ExpressionId value) {

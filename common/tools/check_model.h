@@ -20,7 +20,8 @@ struct EngineShare {
 struct HostNode {
   std::string name;  // ONNX's, or that of its first result with a name
   std::string op;
-  std::string reason;  // why it is not on another engine; empty where an annotation says so
+  std::string
+      reason;  // why it is not on another engine; empty where an annotation or the profile says so
   uint64_t multiply_adds = 0;
 };
 

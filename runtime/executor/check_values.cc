@@ -35,9 +35,8 @@ Result<void> check_bounds(const pb::TypeDef& type, int dim, int64_t given,
       given == 0 && low == 1
           ? fmt::format("dims begin at 1 unless the model is compiled with --dim {}=0..SIZE", name)
           : fmt::format(
-                "the bound is that of --dim {0} when the model was compiled, or a node has it; "
-                "--dim "
-                "{0}=SIZE says the size of random inputs",
+                "the bound is that of --dim {0} when the model was compiled, or a node has it; the "
+                "size of random inputs is given by --dim {0}=SIZE",
                 name);
   return make_error(ErrorCode::kBadBinding, "dim '{}' of input '{}' is {}, the model takes {}{}",
                     name, input, given,

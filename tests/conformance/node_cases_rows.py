@@ -170,7 +170,7 @@ def max_pool(g, op):
         attributes["dilations"] = [2 if 2 * k - 1 <= size else 1 for k, size in
                                    zip(attributes["kernel_shape"], sizes)]
     outputs = g.pick([1, 1, 2])
-    return Case(op, [x], dtype, outputs=outputs, against_ort=has_equal_pads(attributes),
+    return Case(op, [x], dtype, outputs=outputs,
                 storage_order=g.between(0, 1) if outputs == 2 else 0, **attributes)
 
 

@@ -35,12 +35,11 @@ ReducedAngle reduce_small(const MathBasics& m, Value* x, bool is_cosine) {
   return {remainder, m.bits(n.shifted)};
 }
 
-// Returns r + r^3 p, which without fused multiply-add is more exact than r (1 + r^2 p). -0 stays
-// -0.
-Value* sine_of_parts(const MathBasics& m, Value* r, Value* p) {
+// Returns r + r square p, which without fused multiply-add is more exact than r (1 + square p). -0
+// stays -0.
+Value* sine_of_parts(const MathBasics& m, Value* r, Value* square, Value* p) {
   Value* size = m.abs(r);
-  Value* cube = m.mul(size, m.mul(r, r));
-  return m.with_sign(m.add(size, m.mul(cube, p)), r);
+  return m.with_sign(m.add(size, m.mul(m.mul(size, square), p)), r);
 }
 
 // Returns (-1)^parity sin(remainder).
@@ -49,7 +48,8 @@ Value* signed_sine(const MathBasics& m, const ReducedAngle& angle) {
   Value* square = m.mul(r, r);
   Value* p = m.polynomial(square,
                           MathBasics::is_double(r) ? Coefficients(kDouble) : Coefficients(kSingle));
-  Value* sine = m.has_fma() ? m.mul(r, m.multiply_add(p, square, 1.0)) : sine_of_parts(m, r, p);
+  Value* sine =
+      m.has_fma() ? m.mul(r, m.multiply_add(p, square, 1.0)) : sine_of_parts(m, r, square, p);
   const auto top = static_cast<uint64_t>(MathBasics::by_type(r, 31, 63));
   Value* sign = m.ir().CreateShl(angle.parity, m.integer(r, top));
   return m.from_bits(m.ir().CreateXor(m.bits(sine), sign), r);
