@@ -5,7 +5,7 @@
 #include "common/base/count_text.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
-#include "stages/subgraph-optimize/codegen/llvm_memory.h"
+#include "stages/subgraph-optimize/codegen/emit/llvm_memory.h"
 #include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
 
 namespace sluice {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/device/kernel_image.h"
-#include "stages/subgraph-optimize/codegen/conv_kinds.h"
+#include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
 #include "stages/subgraph-optimize/codegen/epilogue_builder.h"
 
 namespace sluice {

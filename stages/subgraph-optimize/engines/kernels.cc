@@ -2,7 +2,7 @@
 
 #include "common/base/parallel.h"
 #include "common/target/kernel_specification.h"
-#include "stages/subgraph-optimize/codegen/llvm_memory.h"
+#include "stages/subgraph-optimize/codegen/emit/llvm_memory.h"
 #include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
 #include "stages/subgraph-optimize/engines/engines.h"
 

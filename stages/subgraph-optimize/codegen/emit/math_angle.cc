@@ -10,7 +10,7 @@
 #include <llvm/IR/Module.h>
 
 #include "common/base/inverse_pi.h"
-#include "stages/subgraph-optimize/codegen/object_emitter.h"
+#include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
 
 namespace sluice {
 namespace {

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "runtime/device/flush_denormals.h"
-#include "stages/subgraph-optimize/codegen/kernel_builder.h"
+#include "stages/subgraph-optimize/codegen/emit/kernel_builder.h"
 
 namespace sluice {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "common/base/dtype.h"
 #include "common/loop/scalar.h"
+#include "stages/subgraph-optimize/codegen/emit/kernel_builder.h"
 #include "stages/subgraph-optimize/codegen/emit/math.h"
-#include "stages/subgraph-optimize/codegen/kernel_builder.h"
 
 namespace sluice {
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "common/loop/loop_graph.h"
-#include "stages/subgraph-optimize/codegen/kernel_builder.h"
+#include "stages/subgraph-optimize/codegen/emit/kernel_builder.h"
 
 namespace sluice {
 

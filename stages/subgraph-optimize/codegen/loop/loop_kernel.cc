@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "common/target/kernel_specification.h"
+#include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
 #include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
-#include "stages/subgraph-optimize/codegen/object_emitter.h"
 
 namespace sluice {
 namespace {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "stages/subgraph-optimize/codegen/emit/register_transpose.h"
 #include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
-#include "stages/subgraph-optimize/codegen/register_transpose.h"
 
 namespace sluice {
 

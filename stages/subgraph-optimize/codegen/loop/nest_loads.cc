@@ -1,8 +1,8 @@
 // Loads: which lanes lie how in memory, and the cheapest way to fill a vector with them.
 #include <algorithm>
 
+#include "stages/subgraph-optimize/codegen/emit/register_transpose.h"
 #include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
-#include "stages/subgraph-optimize/codegen/register_transpose.h"
 
 namespace sluice {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/target/quantized.h"
-#include "stages/subgraph-optimize/codegen/int8.h"
+#include "stages/subgraph-optimize/codegen/int8/int8.h"
 #include "stages/subgraph-optimize/engines/aicore/chain.h"
 
 namespace sluice {

@@ -1,6 +1,6 @@
 #include "common/ir/value_storage.h"
 #include "common/ops/attributes.h"
-#include "stages/subgraph-optimize/codegen/conv_kinds.h"
+#include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 #include "stages/subgraph-optimize/engines/aicore/operand_sizes.h"
 #include "stages/subgraph-optimize/engines/aicore/packing.h"

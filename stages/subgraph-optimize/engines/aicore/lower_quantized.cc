@@ -2,7 +2,7 @@
 // the epilogue in floats, then rounding.
 #include <algorithm>
 
-#include "stages/subgraph-optimize/codegen/int8.h"
+#include "stages/subgraph-optimize/codegen/int8/int8.h"
 #include "stages/subgraph-optimize/engines/aicore/int8_packing.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 #include "stages/subgraph-optimize/engines/aicore/operand_sizes.h"

@@ -1,0 +1,354 @@
+#include "stages/subgraph-optimize/codegen/contraction/microkernel.h"
+
+#include <algorithm>
+
+#include "stages/subgraph-optimize/codegen/emit/epilogue_emitter.h"
+
+namespace sluice {
+namespace {
+
+using llvm::Value;
+
+// A fused multiply-add has a latency of 4 cycles and up to two start per cycle: fewer sums in
+// flight leave the unit idle.
+constexpr int kSumsInFlight = 8;
+
+// Emits the tile function:
+//
+//   acc[splits][rows][vectors] = 0
+//   by strides:  for k, unroll_ steps written out per iteration
+//   by pointers: for segment s, for k likewise
+//     b[j] = the vectors of B at step k
+//     for row i: a = A(i, k) in every lane; for vector j: acc[k % splits][i][j] += a * b[j]
+//   for row i, vector j: C[i][j] = epilogue(sum of acc[s][i][j] over s)
+//
+// The last loop is written out; with a long epilogue it is a loop over rows, the sums on the stack.
+class TileEmitter {
+ public:
+  TileEmitter(KernelBuilder& builder, const TileShape& shape, const TileReduction& reduction,
+              const TileOutput& output)
+      : b_(builder), shape_(shape), reduction_(reduction), output_(output) {
+    // Small tiles keep several sums per element, which are added up at the end.
+    const bool is_long = !reduction.length.is_fixed();
+    while (splits_ * shape.rows * shape.vectors < kSumsInFlight &&
+           (is_long || splits_ * 2 <= reduction.length.factor))
+      splits_ *= 2;
+    unroll_ = std::max<int64_t>(splits_, shape.rows * shape.vectors >= 20  ? 2
+                                         : shape.rows * shape.vectors >= 8 ? 4
+                                                                           : 8);
+  }
+
+  llvm::Function* emit(const std::string& name) {
+    std::vector<llvm::Type*> parameters(3, b_.pointer_type());
+    parameters.push_back(b_.index_type());
+    parameters.insert(parameters.end(), output_.operand_rows.size(), b_.pointer_type());
+    if (shape_.is_symbolic)
+      parameters.insert(parameters.end(), {b_.pointer_type(), b_.index_type()});
+    function_ = b_.begin_function(name, parameters);
+    if (shape_.is_symbolic)
+      b_.set_symbols(function_->getArg(static_cast<unsigned>(parameters.size() - 2)));
+    if (!reduction_.b_column_stride.is_fixed_at(1))
+      gathered_ = b_.multiples(b_.value(reduction_.b_column_stride), shape_.lanes);
+    if (shape_.active == 0)
+      mask_ =
+          b_.mask(function_->getArg(static_cast<unsigned>(parameters.size() - 1)), shape_.lanes);
+    IrValues sums(static_cast<size_t>(splits_) * shape_.rows * shape_.vectors,
+                  b_.splat(0.0f, shape_.lanes));
+    if (reduction_.by_pointers) {
+      sums = reduce_by_pointers(sums);
+    } else {
+      sums = has_fixed_strides() && reduction_.length.is_fixed() ? reduce_by_strides(sums)
+                                                                 : reduce_by_extents(sums);
+    }
+    const IrValues results = add_splits(sums);
+    if (is_long(*output_.epilogue, shape_.rows * shape_.vectors)) {
+      finish_in_loop(results);
+    } else {
+      finish_unrolled(results);
+    }
+    b_.ret_void();
+    return function_;
+  }
+
+ private:
+  size_t sum_index(int64_t split, int row, int vector) const {
+    return (static_cast<size_t>(split) * shape_.rows + row) * shape_.vectors + vector;
+  }
+  int active(int vector) const {
+    return vector == shape_.vectors - 1 ? shape_.active : shape_.lanes;
+  }
+  Value* load(Value* pointer, int vector) {
+    if (active(vector) == 0) return b_.load_masked(pointer, shape_.lanes, mask_);
+    return b_.load_vector(pointer, shape_.lanes, active(vector));
+  }
+  // Returns a vector of B's columns at one step.
+  Value* load_columns(Value* bp, int vector) {
+    if (gathered_ != nullptr) {
+      Value* from = b_.at(bp, b_.mul(b_.index(vector * shape_.lanes), reduction_.b_column_stride));
+      return b_.gather(from, gathered_,
+                       active(vector) == 0 ? mask_ : b_.known_mask(active(vector), shape_.lanes));
+    }
+    Value* from = b_.at(bp, vector * shape_.lanes);
+    return reduction_.b_is_exact ? load(from, vector)
+                                 : b_.load_vector(from, shape_.lanes, shape_.lanes);
+  }
+  bool has_fixed_strides() const {
+    return reduction_.row_stride.is_fixed() && reduction_.k_stride.is_fixed() &&
+           reduction_.b_stride.is_fixed();
+  }
+
+  // Adds one reduction step: a(i) returns the address of row i's element; bp points at B's row.
+  void step(int64_t u, const std::function<Value*(int)>& a, Value* bp, IrValues& sums) {
+    IrValues columns;
+    for (int j = 0; j < shape_.vectors; ++j) columns.push_back(load_columns(bp, j));
+    for (int i = 0; i < shape_.rows; ++i) {
+      Value* row = b_.broadcast(b_.load_float(a(i)), shape_.lanes);
+      for (int j = 0; j < shape_.vectors; ++j) {
+        Value*& sum = sums[sum_index(u % splits_, i, j)];
+        sum = b_.multiply_add(row, columns[j], sum);
+      }
+    }
+    // The scheduler would load the next step's vectors early, and a tile that uses every register
+    // would then live on the stack.
+    b_.keep_memory_order();
+  }
+
+  IrValues reduce_by_strides(const IrValues& start) {
+    IrValues carried = start;
+    carried.push_back(function_->getArg(0));
+    carried.push_back(function_->getArg(1));
+    const auto steps = [&](IrValues values, int64_t count) {
+      Value* bp = values.back();
+      values.pop_back();
+      Value* ap = values.back();
+      values.pop_back();
+      for (int64_t u = 0; u < count; ++u) {
+        step(
+            u,
+            [&](int i) {
+              return b_.at(ap, i * reduction_.row_stride.factor + u * reduction_.k_stride.factor);
+            },
+            b_.at(bp, u * reduction_.b_stride.factor), values);
+      }
+      values.push_back(b_.at(ap, count * reduction_.k_stride.factor));
+      values.push_back(b_.at(bp, count * reduction_.b_stride.factor));
+      return values;
+    };
+    const int64_t length = reduction_.length.factor;
+    const int64_t whole = length / unroll_ * unroll_;
+    carried = b_.loop(b_.index(0), b_.index(whole), unroll_, carried,
+                      [&](Value*, const IrValues& values) { return steps(values, unroll_); });
+    carried = steps(carried, length - whole);
+    carried.resize(start.size());
+    return carried;
+  }
+
+  // A pointer advanced by a stride; a fixed stride is added to the start's address, so that it
+  // costs nothing.
+  struct Walk {
+    Value* pointer;
+    const Extent& stride;
+    int64_t steps = 0;
+  };
+  Value* at(const Walk& walk) { return b_.at(walk.pointer, walk.steps * walk.stride.factor); }
+  void advance(Walk& walk) {
+    if (walk.stride.is_fixed()) {
+      ++walk.steps;
+    } else {
+      walk.pointer = b_.at(walk.pointer, b_.value(walk.stride));
+    }
+  }
+
+  // Reduces with strides or a length known only when the kernel runs.
+  IrValues reduce_by_extents(const IrValues& start) {
+    const int rows_per_base = reduction_.row_stride.is_fixed() ? shape_.rows : 4;
+    IrValues carried = start;
+    for (int i = 0; i < shape_.rows; i += rows_per_base) {
+      carried.push_back(b_.at(function_->getArg(0), b_.mul(b_.index(i), reduction_.row_stride)));
+    }
+    carried.push_back(function_->getArg(1));
+    const auto steps = [&](const IrValues& values, int64_t count) {
+      IrValues sums(values.begin(), values.begin() + static_cast<int64_t>(start.size()));
+      std::vector<Walk> bases;
+      for (size_t n = start.size(); n + 1 < values.size(); ++n)
+        bases.push_back({values[n], reduction_.k_stride});
+      Walk bp{values.back(), reduction_.b_stride};
+      for (int64_t u = 0; u < count; ++u) {
+        const auto row = [&](int i) {
+          return b_.at(at(bases[static_cast<size_t>(i / rows_per_base)]),
+                       b_.mul(b_.index(i % rows_per_base), reduction_.row_stride));
+        };
+        step(u, row, at(bp), sums);
+        for (Walk& base : bases) advance(base);
+        advance(bp);
+      }
+      for (const Walk& base : bases) sums.push_back(at(base));
+      sums.push_back(at(bp));
+      return sums;
+    };
+    Value* length = b_.value(reduction_.length);
+    Value* whole = b_.mul(b_.div(length, unroll_), unroll_);
+    carried = b_.loop(b_.index(0), whole, unroll_, carried,
+                      [&](Value*, const IrValues& values) { return steps(values, unroll_); });
+    carried = b_.loop(whole, length, 1, carried,
+                      [&](Value*, const IrValues& values) { return steps(values, 1); });
+    carried.resize(start.size());
+    return carried;
+  }
+
+  IrValues reduce_by_pointers(const IrValues& start) {
+    IrValues carried = start;
+    carried.push_back(function_->getArg(0));
+    carried.push_back(function_->getArg(1));
+    carried = b_.loop(
+        b_.index(0), b_.index(reduction_.segments), 1, carried,
+        [&](Value*, const IrValues& values) {
+          IrValues next = values;
+          Value* bp = next.back();
+          next.pop_back();
+          Value* table = next.back();
+          next.pop_back();
+          IrValues rows;
+          for (int i = 0; i < shape_.rows; ++i) {
+            rows.push_back(b_.ir().CreateLoad(b_.pointer_type(), b_.ir().CreateConstInBoundsGEP1_64(
+                                                                     b_.pointer_type(), table, i)));
+          }
+          next = reduce_segment(rows, bp, next);
+          next.insert(next.end() - 1, b_.ir().CreateConstInBoundsGEP1_64(b_.pointer_type(), table,
+                                                                         reduction_.table_rows));
+          return next;
+        });
+    carried.resize(start.size());
+    return carried;
+  }
+
+  // Returns the sums and, last, B's pointer after the segment.
+  IrValues reduce_segment(const IrValues& rows, Value* bp, IrValues carried) {
+    carried.push_back(bp);
+    const auto steps = [&](Value* k, IrValues values, int64_t count) {
+      Value* p = values.back();
+      values.pop_back();
+      for (int64_t u = 0; u < count; ++u) {
+        step(
+            u, [&](int i) { return b_.at(b_.at(rows[i], k), u); },
+            b_.at(p, u * reduction_.b_stride.factor), values);
+      }
+      values.push_back(b_.at(p, count * reduction_.b_stride.factor));
+      return values;
+    };
+    const int64_t length = reduction_.length.factor;
+    const int64_t whole = length / unroll_ * unroll_;
+    carried = b_.loop(b_.index(0), b_.index(whole), unroll_, carried,
+                      [&](Value* k, const IrValues& values) { return steps(k, values, unroll_); });
+    return steps(b_.index(whole), carried, length - whole);
+  }
+
+  IrValues add_splits(const IrValues& sums) {
+    const size_t count = static_cast<size_t>(shape_.rows) * shape_.vectors;
+    IrValues results = sums;
+    for (size_t width = results.size() / 2; width >= count && results.size() > count; width /= 2) {
+      for (size_t n = 0; n < width; ++n)
+        results[n] = b_.ir().CreateFAdd(results[n], results[n + width]);
+      results.resize(width);
+    }
+    return results;
+  }
+
+  Value* operand_address(int operand, Value* row, int vector) {
+    const OperandRows& rows = output_.operand_rows[operand];
+    const int64_t column =
+        vector * shape_.lanes * output_.epilogue->operands[operand].column_stride.nominal;
+    Value* pointer = function_->getArg(static_cast<unsigned>(4 + operand));
+    Value* r = b_.add(function_->getArg(3), row);
+    Value* offset = nullptr;
+    if (rows.image_rows.is_fixed_at(0)) {
+      if (rows.row_stride.is_fixed_at(0)) return b_.at(pointer, column);
+      offset = b_.mul(r, rows.row_stride);
+    } else {
+      Value* image_rows = b_.value(rows.image_rows);
+      offset = b_.add(b_.mul(b_.div(r, image_rows), rows.image_stride),
+                      b_.mul(b_.mod(r, image_rows), rows.row_stride));
+    }
+    return b_.at(b_.at(pointer, offset), column);
+  }
+
+  Value* load_operand(int operand, Value* row, int vector) {
+    Value* address = operand_address(operand, row, vector);
+    if (output_.epilogue->operands[operand].column_stride.nominal == 0)
+      return b_.broadcast(b_.load_float(address), shape_.lanes);
+    return load(address, vector);
+  }
+
+  bool is_same_for_all_rows(int operand) const {
+    return output_.operand_rows[operand].row_stride.is_fixed_at(0) &&
+           output_.operand_rows[operand].image_rows.is_fixed_at(0);
+  }
+
+  // Loads the operands that all rows share, once.
+  IrValues shared_operands(int vector) {
+    IrValues shared(output_.operand_rows.size(), nullptr);
+    for (size_t n = 0; n < shared.size(); ++n) {
+      const int operand = static_cast<int>(n);
+      if (is_same_for_all_rows(operand)) shared[n] = load_operand(operand, b_.index(0), vector);
+    }
+    return shared;
+  }
+
+  void finish_vector(Value* sum, Value* row, int vector, const IrValues& shared) {
+    Value* result = emit_epilogue(b_, *output_.epilogue, sum, [&](int operand) {
+      return shared[operand] ? shared[operand] : load_operand(operand, row, vector);
+    });
+    Value* address =
+        b_.at(b_.at(function_->getArg(2), b_.mul(row, output_.row_stride)), vector * shape_.lanes);
+    if (active(vector) == 0) {
+      b_.store_masked(result, address, mask_);
+    } else {
+      b_.store_vector(result, address, active(vector));
+    }
+  }
+
+  void finish_unrolled(const IrValues& results) {
+    for (int j = 0; j < shape_.vectors; ++j) {
+      const IrValues shared = shared_operands(j);
+      for (int i = 0; i < shape_.rows; ++i)
+        finish_vector(results[sum_index(0, i, j)], b_.index(i), j, shared);
+    }
+  }
+
+  void finish_in_loop(const IrValues& results) {
+    Value* buffer = b_.stack(b_.vector_type(shape_.lanes), static_cast<int64_t>(results.size()));
+    for (size_t n = 0; n < results.size(); ++n) {
+      b_.store_vector(results[n], b_.at(buffer, static_cast<int64_t>(n) * shape_.lanes),
+                      shape_.lanes);
+    }
+    std::vector<IrValues> shared;
+    for (int j = 0; j < shape_.vectors; ++j) shared.push_back(shared_operands(j));
+    b_.loop(b_.index(0), b_.index(shape_.rows), 1, [&](Value* row) {
+      Value* sums = b_.at(buffer, b_.mul(row, shape_.vectors * shape_.lanes));
+      for (int j = 0; j < shape_.vectors; ++j) {
+        finish_vector(b_.load_vector(b_.at(sums, j * shape_.lanes), shape_.lanes, shape_.lanes),
+                      row, j, shared[j]);
+      }
+    });
+  }
+
+  KernelBuilder& b_;
+  const TileShape& shape_;
+  const TileReduction& reduction_;
+  const TileOutput& output_;
+  llvm::Function* function_ = nullptr;
+  Value* mask_ = nullptr;  // of the last vector, where it is known only when the kernel runs
+  Value* gathered_ =
+      nullptr;  // offsets of a vector's columns in B, where these do not follow each other
+  int64_t splits_ = 1;
+  int64_t unroll_ = 4;
+};
+
+}  // namespace
+
+llvm::Function* emit_tile(KernelBuilder& builder, const std::string& name, const TileShape& shape,
+                          const TileReduction& reduction, const TileOutput& output) {
+  return TileEmitter(builder, shape, reduction, output).emit(name);
+}
+
+}  // namespace sluice

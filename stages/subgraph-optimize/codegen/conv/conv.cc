@@ -1,0 +1,211 @@
+// Conv kernels are an implicit matrix product (rows: output pixels of all images; columns: output
+// channels of one group) on the same tiles as MatMul. Fixed and symbolic kernels differ only in the
+// loops around the tiles.
+#include <algorithm>
+
+#include "stages/subgraph-optimize/codegen/contraction/contraction_nest.h"
+#include "stages/subgraph-optimize/codegen/contraction/plan.h"
+#include "stages/subgraph-optimize/codegen/contraction/symbolic_nest.h"
+#include "stages/subgraph-optimize/codegen/conv/conv_rows.h"
+#include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
+
+namespace sluice {
+namespace {
+
+using llvm::Value;
+
+Result<void> check(const ConvSpec& s) {
+  for (int64_t size : {s.n.factor, s.h.factor, s.w.factor, s.ci, s.oh.factor, s.ow.factor, s.co,
+                       s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups}) {
+    if (size < 1)
+      return make_error(ErrorCode::kCodegen,
+                        "conv has a size, stride or dilation of {}, at least 1 is needed", size);
+  }
+  if (s.ci % s.groups != 0 || s.co % s.groups != 0) {
+    return make_error(ErrorCode::kCodegen,
+                      "conv with {} groups: {} input and {} output channels cannot be divided",
+                      s.groups, s.ci, s.co);
+  }
+  if ((s.x_pixel_stride != 0 && s.x_pixel_stride < s.ci) ||
+      (s.y_pixel_stride != 0 && s.y_pixel_stride < s.co)) {
+    return make_error(ErrorCode::kCodegen,
+                      "conv with pixel strides {} and {} is too narrow for {} and {} channels",
+                      s.x_pixel_stride, s.y_pixel_stride, s.ci, s.co);
+  }
+  return check_epilogue(s.epilogue, 1);
+}
+
+// Emits the tile functions (microkernel.h) and the nest around them (contraction_nest.h, for
+// symbolic sizes symbolic_nest.h):
+//
+//   for group in the block's groups:
+//     for panels of nr output channels, panel_group at a time:
+//       for tile of plan.rows output pixels, over row ends and images:
+//         a = rows of the implicit matrix: x itself, pointers or copies (conv_rows.h)
+//         for panel:
+//           acc[rows][vectors] = 0
+//           for kh, kw, ci: acc[i][j] += a[i][kh, kw, ci] * w[group][panel][kh, kw, ci][j]
+//           y[row + i][panel][j] = epilogue(acc[i][j])
+class ConvEmitter {
+ public:
+  ConvEmitter(const ConvSpec& spec, const DeviceProfile& profile)
+      : s_(spec),
+        b_(profile),
+        strategy_(choose_conv_rows(spec)),
+        y_stride_(spec.y_pixel_stride != 0 ? spec.y_pixel_stride : spec.co),
+        plan_(choose_conv_plan(spec, profile)) {}
+
+  Result<GeneratedKernel> emit() {
+    const uint64_t scratch = conv_row_scratch(s_, strategy_, plan_.rows);
+    if (scratch > static_cast<uint64_t>(b_.profile().scratch_limit)) {
+      return make_error(ErrorCode::kNotLowerable,
+                        "conv with a {}x{} kernel needs {} bytes of scratch, the device has {}",
+                        s_.kh, s_.kw, scratch, b_.profile().scratch_limit);
+    }
+    const std::string entry = kernel_entry(canonical_text(s_), b_.profile());
+    SLUICE_ASSIGN(GeneratedKernel kernel, is_fixed(s_) ? emit_fixed(entry) : emit_symbolic(entry));
+    kernel.scratch_bytes = scratch;
+    kernel.multiply_adds = s_.n * s_.oh * s_.ow * (s_.co * reduction());
+    return kernel;
+  }
+
+ private:
+  int64_t reduction() const { return s_.kh * s_.kw * (s_.ci / s_.groups); }
+
+  Result<GeneratedKernel> emit_fixed(const std::string& entry) {
+    ContractionNest nest;
+    nest.batch = s_.groups;
+    nest.rows = (s_.n * s_.oh * s_.ow).factor;
+    nest.columns = s_.co / s_.groups;
+    nest.plan = plan_;
+    const TileFunctions tiles = emit_tile_functions(
+        nest, [&](const TileShape& shape) { return emit_tile_function(shape); });
+    begin(entry);
+    nest.enter = [&](Value* group) { enter(group); };
+    nest.prepare_rows = [&](Value* tile, int rows) {
+      return prepare_rows(b_.mul(tile, plan_.rows), b_.index(rows));
+    };
+    nest.call = [&](Value* a, Value* tile, Value* panel, bool row_remainder,
+                    bool column_remainder) {
+      b_.ir().CreateCall(tiles[row_remainder][column_remainder],
+                         arguments(a, b_.mul(tile, plan_.rows), panel));
+    };
+    emit_nest(b_, nest);
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
+    kernel.blocks = plan_.blocks;
+    return kernel;
+  }
+
+  Result<GeneratedKernel> emit_symbolic(const std::string& entry) {
+    SymbolicNest nest;
+    nest.batch = s_.groups;
+    nest.rows = s_.n * s_.oh * s_.ow;
+    nest.columns = s_.co / s_.groups;
+    nest.reduction = reduction();
+    nest.plan = plan_;
+    nest.has_many_rows = true;
+    std::vector<std::pair<TileShape, llvm::Function*>> tiles;
+    for (const TileShape& shape : nest_tile_shapes(nest, b_.has_masks()))
+      tiles.emplace_back(shape, emit_tile_function(shape));
+    begin(entry);
+    b_.set_symbols(b_.symbols_argument());
+    nest.enter = [&](Value* group) { enter(group); };
+    nest.prepare_rows = [&](Value* row, Value* rows) { return prepare_rows(row, rows); };
+    nest.call = [&](const TileShape& shape, Value* a, const SymbolicNest::Place& place) {
+      IrValues values = arguments(a, place.row, place.panel);
+      values.insert(values.end(), {b_.symbols(), place.active});
+      const auto tile = std::find_if(tiles.begin(), tiles.end(),
+                                     [&](const auto& known) { return known.first == shape; });
+      b_.ir().CreateCall(tile->second, values);
+    };
+    emit_nest(b_, nest);
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, {.knows_target = true}));
+    set_launch(nest, kernel);
+    return kernel;
+  }
+
+  void begin(const std::string& entry) {
+    b_.begin_kernel(entry);
+    y_ = b_.pointer_argument(0);
+    x_ = b_.pointer_argument(1);
+    weights_ = b_.pointer_argument(2);
+    operands_ = b_.pointer_arguments(3, s_.epilogue.operands.size());
+  }
+
+  llvm::Function* emit_tile_function(const TileShape& shape) {
+    const TileReduction reduction = conv_reduction(s_, strategy_, plan_.rows, plan_.nr);
+    TileOutput output{y_stride_, &s_.epilogue, {}};
+    for (const EpilogueOperand& operand : s_.epilogue.operands) {
+      const bool has_images = !operand.batch_strides.empty();
+      output.operand_rows.push_back({operand.row_stride, has_images ? operand.batch_strides[0] : 0,
+                                     has_images ? s_.oh * s_.ow : 0});
+    }
+    return emit_tile(b_, "tile", shape, reduction, output);
+  }
+
+  void enter(Value* group) {
+    x_group_ = b_.at(x_, b_.mul(group, s_.ci / s_.groups));
+    weights_group_ = b_.at(weights_, b_.mul(group, plan_.panels * plan_.nr * reduction()));
+    first_channel_ = b_.mul(group, s_.co / s_.groups);
+  }
+
+  Value* prepare_rows(Value* first, Value* rows) {
+    return emit_conv_rows(b_, s_, strategy_, x_group_, first, rows, plan_.rows);
+  }
+
+  IrValues arguments(Value* a, Value* row, Value* panel) {
+    Value* channel = b_.add(first_channel_, b_.mul(panel, plan_.nr));
+    Value* weights = b_.at(weights_group_, b_.mul(panel, plan_.nr * reduction()));
+    IrValues values = {a, weights, b_.at(b_.at(y_, b_.mul(row, y_stride_)), channel), row};
+    for (size_t n = 0; n < operands_.size(); ++n) {
+      values.push_back(b_.at(operands_[n], b_.mul(channel, s_.epilogue.operands[n].column_stride)));
+    }
+    return values;
+  }
+
+  const ConvSpec& s_;
+  KernelBuilder b_;
+  ConvRows strategy_;
+  int64_t y_stride_;
+  ContractionPlan plan_;
+  Value *x_ = nullptr, *y_ = nullptr, *weights_ = nullptr;
+  Value *x_group_ = nullptr, *weights_group_ = nullptr, *first_channel_ = nullptr;
+  IrValues operands_;
+};
+
+}  // namespace
+
+ContractionPlan choose_conv_plan(const ConvSpec& s, const DeviceProfile& profile) {
+  constexpr double kCyclesPerPointer = 2;
+  constexpr double kCyclesPerRun = 6;
+  const ConvRows strategy = choose_conv_rows(s);
+  ContractionSize size;
+  size.rows = s.n.nominal * s.oh.nominal * s.ow.nominal;
+  size.columns = s.co / s.groups;
+  size.reduction = s.kh * s.kw * (s.ci / s.groups);
+  size.batch = s.groups;
+  if (strategy == ConvRows::kDirect) size.row_bytes = conv_pixel_stride(s) * 4;
+  if (strategy == ConvRows::kPointers) size.row_bytes = s.stride_w * conv_pixel_stride(s) * 4;
+  if (strategy == ConvRows::kPointers)
+    size.row_cycles = kCyclesPerPointer * static_cast<double>(s.kh * s.kw);
+  if (strategy == ConvRows::kCopied)
+    size.row_cycles = static_cast<double>(s.kh) *
+                      (kCyclesPerRun + static_cast<double>(s.kw * s.ci / s.groups) / 4);
+  const Extent rows = s.n * s.oh * s.ow;
+  ContractionPlan plan = rows.is_fixed() ? choose_plan(size, profile)
+                                         : choose_symbolic_plan(size, true, false, profile);
+  // For the largest kernels the scratch has capacity for few rows of pointers.
+  while (plan.rows > 1 &&
+         conv_row_scratch(s, strategy, plan.rows) > static_cast<uint64_t>(profile.scratch_limit))
+    --plan.rows;
+  return plan;
+}
+
+Result<GeneratedKernel> generate_conv(const ConvSpec& spec, const DeviceProfile& profile) {
+  SLUICE_TRY(check(spec));
+  return ConvEmitter(spec, profile).emit();
+}
+
+}  // namespace sluice

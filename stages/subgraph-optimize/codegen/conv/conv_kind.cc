@@ -1,0 +1,244 @@
+// The plans of depthwise and direct convolutions, and the choice between the kinds. No LLVM is
+// needed.
+#include <vector>
+
+#include "fmt/format.h"
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
+#include "stages/subgraph-optimize/codegen/conv/direct_geometry.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kMaxKernel = 16;  // kernel rows or columns that are written out
+constexpr int64_t kMaxBlocks = 32;
+constexpr double kBlockCycles = 40000;
+
+double width(int lanes) { return lanes > 8 ? 1.0 : 0.5; }
+
+bool fits_registers(int rows, int vectors, const DeviceProfile& profile) {
+  if (!profile.fused_multiply_add) return rows * vectors <= 9;
+  if (profile.vector_registers < 32)
+    return rows * vectors <= 12 && rows * vectors + vectors + 1 <= 16;
+  return rows * vectors + vectors + 1 <= 30;
+}
+
+// Returns the cycles of one step of a tile: those of the busiest unit. Vector loads mostly cross
+// cache lines.
+double step_cycles(int rows, int vectors, int lanes, const DeviceProfile& profile) {
+  const double products = rows * vectors;
+  if (!profile.fused_multiply_add)
+    return std::max(0.5 * products, (3 * products + 2.5 * rows + vectors) / 5);
+  const double maximum =
+      std::max(products * width(lanes), vectors * width(lanes) * 1.5 + rows * 0.5);
+  // Few sums have to wait for each other.
+  return std::max(maximum, 0.5) + 0.1;
+}
+
+double tile_cycles(int rows, int vectors, int lanes, int64_t reduction,
+                   const DeviceProfile& profile) {
+  return static_cast<double>(reduction) * step_cycles(rows, vectors, lanes, profile) + 25 +
+         2.0 * rows * vectors;
+}
+
+// Returns the cycles of all tiles of one group over `positions` output pixels.
+double tiles_cycles(const ConvSpec& s, int rows, int vectors, int lanes, int64_t positions,
+                    const DeviceProfile& profile) {
+  const int64_t channels = s.co / s.groups, reduction = s.ci / s.groups * s.kh * s.kw;
+  const auto along_pixels = [&](int r) {
+    const int64_t pixels = int64_t{vectors} * lanes;
+    double cycles = static_cast<double>(positions / pixels) *
+                    tile_cycles(r, vectors, lanes, reduction, profile);
+    if (const int64_t remainder = positions % pixels; remainder > 0) {
+      cycles +=
+          tile_cycles(r, static_cast<int>(ceil_div(remainder, lanes)), lanes, reduction, profile);
+    }
+    return cycles;
+  };
+  double cycles = static_cast<double>(channels / rows) * along_pixels(rows);
+  if (channels % rows > 0) cycles += along_pixels(static_cast<int>(channels % rows));
+  return cycles;
+}
+
+// Returns the cycles that prepare the planes of one group for one chunk.
+double copy_cycles(const ConvSpec& s, const DirectGeometry& geometry,
+                   const DeviceProfile& profile) {
+  if (geometry.in_place) return 0;
+  const int lanes = profile.vector_bits / 32;
+  const double vectors = static_cast<double>(ceil_div(s.ow.nominal, lanes));
+  const double row = 6 + vectors * (1 + 1.5 * static_cast<double>(s.stride_w)) *
+                             (profile.fused_multiply_add ? 1 : 1.5);
+  return row *
+         static_cast<double>(s.ci / s.groups * s.kw * static_cast<int64_t>(geometry.phases.size()) *
+                             geometry.plane_rows());
+}
+
+int64_t choose_chunk_rows(const ConvSpec& s, const DeviceProfile& profile) {
+  const double lanes = profile.vector_bits / 32;
+  const double cycles = static_cast<double>(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co) *
+                        static_cast<double>(s.ci / s.groups * s.kh * s.kw) / lanes;
+  const int64_t wanted =
+      std::clamp<int64_t>(static_cast<int64_t>(cycles / kBlockCycles), 1, kMaxBlocks);
+  int64_t rows = ceil_div(s.oh.nominal,
+                          std::clamp<int64_t>(wanted / (s.n.nominal * s.groups), 1, s.oh.nominal));
+  const DirectGeometry one(s, 1);
+  // Neighbouring chunks both prepare max_shift rows, so a chunk has at least twice as many.
+  rows = std::min(s.oh.nominal, std::max(rows, 2 * one.max_shift));
+  const int64_t limit = std::min(profile.scratch_limit, profile.l2_bytes / 2) / 4;
+  while (rows > 1 && DirectGeometry(s, rows).scratch_floats(s) > limit) rows = ceil_div(rows, 2);
+  return ceil_div(s.oh.nominal, ceil_div(s.oh.nominal, rows));
+}
+
+// Chooses the tile that is best on average for chunks of these numbers of output pixels.
+void choose_direct_tile(const ConvSpec& s, const std::vector<int64_t>& chunks,
+                        const DeviceProfile& profile, DirectConvPlan& plan) {
+  const int64_t channels = s.co / s.groups;
+  // Narrower vectors pay only where they leave no remainder.
+  const int full = profile.vector_bits / 32, minimum = chunks.size() == 1 ? 4 : full;
+  for (int lanes = full; lanes >= minimum; lanes /= 2) {
+    for (int vectors = 1; vectors <= 8; ++vectors) {
+      for (int rows = 1; rows <= channels && fits_registers(rows, vectors, profile); ++rows) {
+        double cycles = 0;
+        for (const int64_t positions : chunks)
+          cycles += tiles_cycles(s, rows, vectors, lanes, positions, profile);
+        cycles /= static_cast<double>(chunks.size());
+        if (plan.rows > 0 && cycles >= plan.cycles) continue;
+        plan.lanes = lanes, plan.vectors = vectors, plan.rows = rows;
+        plan.cycles = cycles;
+      }
+    }
+  }
+}
+
+// Bounds the chunks so that symbolic sizes stay within the scratch whatever they are when the
+// kernel runs.
+void bound_chunks(const ConvSpec& spec, const DirectGeometry& geometry,
+                  const DeviceProfile& profile, DirectConvPlan& plan) {
+  const int64_t shift = geometry.max_shift;
+  plan.phase_floats = geometry.max_phase_floats(spec, profile.scratch_limit);
+  if (spec.ow.is_fixed()) {
+    const int64_t rows = std::min(std::max(plan.chunk_rows, geometry.min_rows()),
+                                  plan.phase_floats / spec.ow.factor - shift);
+    plan.possible = plan.possible && rows >= 1;
+    plan.phase_floats = std::max<int64_t>(rows + shift, 0) * spec.ow.factor;
+  } else {
+    const int64_t columns = plan.phase_floats / (1 + shift),
+                  pixels = int64_t{plan.lanes} * plan.vectors;
+    plan.possible = plan.possible && columns >= 1;
+    plan.piece_columns = columns < pixels ? columns : columns / pixels * pixels;
+  }
+  plan.scratch_bytes = geometry.spread_scratch_bytes(spec, plan.phase_floats);
+}
+
+// Estimates a copy to another format from the bandwidth of the caches. One channel has the same
+// bytes in both.
+double copy_cycles_of(int64_t elements, int64_t channels) {
+  return channels == 1 ? 0 : 0.4 * static_cast<double>(elements) + 100;
+}
+
+// Returns the convolution with its nominal sizes, at least 1, in place of symbolic ones.
+ConvSpec at_nominal(ConvSpec s) {
+  for (Extent* extent : {&s.n, &s.h, &s.w, &s.oh, &s.ow})
+    *extent = std::max<int64_t>(extent->nominal, 1);
+  return s;
+}
+
+}  // namespace
+
+int64_t conv_multiply_adds_per_block(const Extent& multiply_adds, double cycles) {
+  const double per_cycle =
+      static_cast<double>(std::max<int64_t>(multiply_adds.nominal, 1)) / std::max(cycles, 1.0);
+  return std::max<int64_t>(1, static_cast<int64_t>(kBlockCycles * per_cycle));
+}
+
+Result<void> check_conv(const ConvSpec& s) {
+  for (int64_t size : {s.n.factor, s.h.factor, s.w.factor, s.ci, s.oh.factor, s.ow.factor, s.co,
+                       s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups}) {
+    if (size < 1)
+      return make_error(ErrorCode::kCodegen,
+                        "conv has a size, stride or dilation of {}, at least 1 is needed", size);
+  }
+  if (s.ci % s.groups != 0 || s.co % s.groups != 0) {
+    return make_error(ErrorCode::kCodegen,
+                      "conv with {} groups: {} input and {} output channels cannot be divided",
+                      s.groups, s.ci, s.co);
+  }
+  return {};
+}
+
+DirectConvPlan choose_direct_plan(const ConvSpec& spec, const DeviceProfile& profile) {
+  const ConvSpec s = at_nominal(spec);
+  DirectConvPlan plan;
+  plan.chunk_rows = choose_chunk_rows(s, profile);
+  plan.chunks = ceil_div(s.oh.nominal, plan.chunk_rows);
+  const DirectGeometry geometry(s, plan.chunk_rows);
+  plan.scratch_bytes = static_cast<uint64_t>(geometry.scratch_floats(s)) * 4;
+  plan.possible = s.kh <= kMaxKernel && s.kw <= kMaxKernel && s.stride_w <= 8 &&
+                  s.x_pixel_stride == 0 && s.y_pixel_stride == 0 &&
+                  plan.scratch_bytes <= static_cast<uint64_t>(profile.scratch_limit);
+  const int64_t positions = plan.chunk_rows * s.ow.nominal;
+  // A symbolic width fills chunks more or less; half of the weight is on the nominal width.
+  std::vector<int64_t> sizes(is_fixed(spec) ? 1 : 8, positions);
+  for (int64_t part = 8; part < 16 && !is_fixed(spec); ++part)
+    sizes.push_back(ceil_div(positions * part, 16));
+  choose_direct_tile(s, sizes, profile, plan);
+  if (!is_fixed(spec) && !geometry.in_place) bound_chunks(spec, geometry, profile, plan);
+  const int64_t items = s.n.nominal * s.groups * plan.chunks;
+  plan.cycles = (plan.cycles + copy_cycles(s, geometry, profile)) * static_cast<double>(items);
+  plan.blocks = static_cast<uint32_t>(std::min(
+      items, std::clamp<int64_t>(static_cast<int64_t>(plan.cycles / kBlockCycles), 1, kMaxBlocks)));
+  if (!is_fixed(spec)) plan.blocks = kMaxBlocks;
+  return plan;
+}
+
+DepthwisePlan choose_depthwise_plan(const ConvSpec& spec, const DeviceProfile& profile) {
+  const ConvSpec s = at_nominal(spec);
+  DepthwisePlan plan;
+  plan.possible = is_fixed(s) && s.groups == s.ci && s.groups == s.co && s.kw <= kMaxKernel &&
+                  s.x_pixel_stride == 0 && s.y_pixel_stride == 0;
+  plan.lanes = profile.vector_bits / 32;
+  while (plan.lanes > 4 && s.co <= plan.lanes / 2) plan.lanes /= 2;
+  const int64_t channel_vectors = ceil_div(s.co, plan.lanes);
+  plan.vectors = static_cast<int>(std::min<int64_t>(channel_vectors, 2));
+  plan.nr = channel_vectors * plan.lanes;
+  const int sums = profile.vector_registers >= 32 ? 24 : profile.fused_multiply_add ? 10 : 8;
+  const int64_t maximum = sums / plan.vectors;
+  const bool has_known_width = spec.w.is_fixed() && spec.ow.is_fixed();
+  plan.pixels = static_cast<int>(
+      has_known_width ? ceil_div(s.ow.nominal, ceil_div(s.ow.nominal, maximum)) : maximum);
+  const double taps = static_cast<double>(s.kh * s.kw);
+  const double per_vector = taps * (profile.fused_multiply_add ? width(plan.lanes) * 1.2 : 1.0) + 4;
+  plan.cycles =
+      static_cast<double>(s.n.nominal * s.oh.nominal * s.ow.nominal * channel_vectors) * per_vector;
+  const int64_t items = s.n.nominal * s.oh.nominal * ceil_div(channel_vectors, plan.vectors);
+  plan.blocks = static_cast<uint32_t>(std::min(
+      items, std::clamp<int64_t>(static_cast<int64_t>(plan.cycles / kBlockCycles), 1, kMaxBlocks)));
+  if (!is_fixed(spec)) plan.blocks = kMaxBlocks;
+  return plan;
+}
+
+ConvKind choose_conv_kind(const ConvSpec& spec, const DeviceProfile& profile,
+                          const ConvStorage& stored) {
+  const ConvSpec s = at_nominal(spec);
+  const double copy_x = copy_cycles_of(s.n.nominal * s.ci * s.h.nominal * s.w.nominal, s.ci),
+               copy_y = copy_cycles_of(s.n.nominal * s.co * s.oh.nominal * s.ow.nominal, s.co);
+  const auto copies_to = [&](const StorageMap& map) {
+    return (stored.x == map ? 0 : copy_x) + (stored.y == map ? 0 : copy_y);
+  };
+  const DepthwisePlan depthwise = choose_depthwise_plan(spec, profile);
+  const double by_channels =
+      depthwise.possible ? depthwise.cycles : choose_conv_plan(spec, profile).cycles;
+  const DirectConvPlan direct = choose_direct_plan(spec, profile);
+  if (direct.possible &&
+      direct.cycles + copies_to(dense_map(4)) < by_channels + copies_to(nhwc_map(4)))
+    return ConvKind::kDirect;
+  return depthwise.possible ? ConvKind::kDepthwise : ConvKind::kContraction;
+}
+
+std::string canonical_text(const DepthwiseSpec& spec) {
+  return "depthwise " + canonical_text(spec.conv);
+}
+std::string canonical_text(const DirectConvSpec& spec) {
+  return (spec.conv.ow.is_fixed() ? "direct " : "direct-any-width ") + canonical_text(spec.conv);
+}
+
+}  // namespace sluice

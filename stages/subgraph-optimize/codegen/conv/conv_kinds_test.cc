@@ -1,0 +1,241 @@
+#include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "stages/subgraph-optimize/codegen/codegen_testing.h"
+#include "stages/subgraph-optimize/codegen/kernel_test.h"
+
+namespace sluice {
+namespace {
+
+constexpr float kUntouched = 12345;
+constexpr size_t kGuard = 64;  // floats after a result that nothing may write
+
+class ConvKinds : public KernelTest {
+ protected:
+  ConvKinds() : KernelTest(17) {}
+
+  enum class Groups { kAny, kOne, kDepthwise, kMultiplied };
+
+  ConvSpec random_spec(Groups groups) {
+    while (true) {
+      ConvSpec s;
+      s.n = draw(1, 3), s.h = draw(1, 40), s.w = draw(1, 40);
+      s.kh = draw(1, 7), s.kw = draw(1, 7);
+      s.stride_h = draw(1, 3), s.stride_w = draw(1, 3), s.dilation_h = draw(1, 3),
+      s.dilation_w = draw(1, 3);
+      s.pad_top = draw(0, 6), s.pad_left = draw(0, 6);
+      s.groups = groups == Groups::kOne ? 1 : draw(1, groups == Groups::kAny ? 5 : 40);
+      s.ci = s.groups * (groups == Groups::kAny || groups == Groups::kOne ? draw(1, 8) : 1);
+      s.co = groups == Groups::kDepthwise
+                 ? s.ci
+                 : s.groups * draw(1, groups == Groups::kMultiplied ? 4 : 20);
+      const int64_t high = s.h.nominal + s.pad_top + draw(0, 6) - (s.kh - 1) * s.dilation_h - 1;
+      const int64_t wide = s.w.nominal + s.pad_left + draw(0, 6) - (s.kw - 1) * s.dilation_w - 1;
+      if (high < 0 || wide < 0) continue;
+      s.oh = high / s.stride_h + 1, s.ow = wide / s.stride_w + 1;
+      return s;
+    }
+  }
+
+  // Adds relu(sum + bias + residual), channels last.
+  static void add_epilogue(ConvSpec& s, const EpilogueOperand& bias,
+                           const EpilogueOperand& residual) {
+    EpilogueBuilder e;
+    const int value = e.add(e.accumulator(), e.load(bias));
+    s.epilogue = e.finish(e.relu(e.add(value, e.load(residual))));
+  }
+
+  std::vector<float> run(const Result<GeneratedKernel>& kernel, size_t elements,
+                         const std::vector<const float*>& inputs) {
+    EXPECT_TRUE(kernel.ok()) << error_text(kernel.error());
+    if (!kernel.ok()) return {};
+    auto runnable = RunnableKernel::load(*kernel);
+    EXPECT_TRUE(runnable.ok());
+    std::vector<float> y(elements + kGuard, kUntouched);
+    std::vector<void*> pointers = {y.data()};
+    for (const float* input : inputs) pointers.push_back(const_cast<float*>(input));
+    for (uint32_t block = runnable->blocks(); block-- > 0;) runnable->run_block(pointers, block);
+    for (size_t i = elements; i < y.size(); ++i) EXPECT_EQ(y[i], kUntouched);
+    y.resize(elements);
+    return y;
+  }
+
+  // Runs every kind that the spec allows on the same numbers.
+  void check(ConvSpec s, bool with_epilogue) {
+    const int64_t image = s.oh.nominal * s.ow.nominal;
+    if (with_epilogue) add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co));
+    SCOPED_TRACE(canonical_text(s));
+    const auto x =
+        random_floats(static_cast<size_t>(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), random_);
+    const auto weights =
+        random_floats(static_cast<size_t>(s.co * (s.ci / s.groups) * s.kh * s.kw), random_);
+    const auto bias = random_floats(static_cast<size_t>(s.co), random_);
+    const auto residual = random_floats(static_cast<size_t>(s.n.nominal * image * s.co), random_);
+    std::vector<const float*> operands;
+    if (with_epilogue) operands = {bias.data(), residual.data()};
+    const std::vector<double> expected = reference_conv(s, x.data(), weights.data(), operands);
+
+    if (const DepthwisePlan plan = choose_depthwise_plan(s, profile_); plan.possible) {
+      const auto packed = reference_pack(depthwise_weight_packing(s, plan.nr), weights.data());
+      std::vector<const float*> inputs = {x.data(), packed.data()};
+      inputs.insert(inputs.end(), operands.begin(), operands.end());
+      compare(s, run(generate_depthwise({s}, profile_), expected.size(), inputs), expected);
+      ++depthwise_;
+    }
+    if (const DirectConvPlan plan = choose_direct_plan(s, profile_); plan.possible) {
+      const auto dense_x = transposed(x, s.n.nominal, s.h.nominal * s.w.nominal, s.ci),
+                 dense_residual = transposed(residual, s.n.nominal, image, s.co);
+      const auto packed = reference_pack(direct_weight_packing(s, plan.rows), weights.data());
+      std::vector<const float*> inputs = {dense_x.data(), packed.data()};
+      if (with_epilogue) {
+        add_epilogue(s, EpilogueOperand::row(), EpilogueOperand::full(image, {s.co * image}));
+        inputs.insert(inputs.end(), {bias.data(), dense_residual.data()});
+      }
+      const auto y = run(generate_direct_conv({s}, profile_), expected.size(), inputs);
+      compare(s, transposed(y, s.n.nominal, s.co, image), expected);
+      ++direct_;
+    }
+  }
+
+  static void compare(const ConvSpec& s, const std::vector<float>& y,
+                      const std::vector<double>& expected) {
+    const double tolerance = 2e-6 * std::sqrt(static_cast<double>(s.kh * s.kw * s.ci)) + 3e-6;
+    ASSERT_EQ(y.size(), expected.size());
+    for (size_t i = 0; i < y.size(); ++i) {
+      ASSERT_NEAR(y[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i])))
+          << "element " << i;
+    }
+  }
+  int depthwise_ = 0, direct_ = 0;
+};
+
+TEST_P(ConvKinds, AnyGroups) {
+  for (int i = 0; i < 40; ++i) check(random_spec(Groups::kAny), i % 2 == 0);
+  EXPECT_GE(direct_, 35);
+}
+
+TEST_P(ConvKinds, OneGroup) {
+  for (int i = 0; i < 20; ++i) check(random_spec(Groups::kOne), i % 2 == 0);
+}
+
+TEST_P(ConvKinds, Depthwise) {
+  for (int i = 0; i < 40; ++i) check(random_spec(Groups::kDepthwise), i % 2 == 0);
+  EXPECT_EQ(depthwise_, 40);
+}
+
+TEST_P(ConvKinds, DepthwiseMultiplied) {
+  for (int i = 0; i < 20; ++i) check(random_spec(Groups::kMultiplied), i % 2 == 0);
+}
+
+TEST_P(ConvKinds, NetworkShapes) {
+  check({.n = 1,
+         .h = 56,
+         .w = 56,
+         .ci = 144,
+         .oh = 28,
+         .ow = 28,
+         .co = 144,
+         .kh = 3,
+         .kw = 3,
+         .stride_h = 2,
+         .stride_w = 2,
+         .pad_top = 1,
+         .pad_left = 1,
+         .groups = 144},
+        true);
+  check({.n = 1,
+         .h = 7,
+         .w = 7,
+         .ci = 70,
+         .oh = 7,
+         .ow = 7,
+         .co = 70,
+         .kh = 3,
+         .kw = 3,
+         .pad_top = 1,
+         .pad_left = 1,
+         .groups = 70},
+        true);
+  check({.n = 1,
+         .h = 96,
+         .w = 100,
+         .ci = 3,
+         .oh = 48,
+         .ow = 50,
+         .co = 64,
+         .kh = 7,
+         .kw = 7,
+         .stride_h = 2,
+         .stride_w = 2,
+         .pad_top = 3,
+         .pad_left = 3},
+        true);
+  check({.n = 2, .h = 33, .w = 31, .ci = 12, .oh = 33, .ow = 31, .co = 9, .groups = 3},
+        true);  // 1x1, read in place
+  check({.n = 1,
+         .h = 100,
+         .w = 200,
+         .ci = 2,
+         .oh = 12,
+         .ow = 40,
+         .co = 3,
+         .kh = 2,
+         .kw = 3,
+         .stride_h = 8,
+         .stride_w = 5},
+        false);
+}
+
+TEST_P(ConvKinds, RefusesNonsense) {
+  EXPECT_FALSE(generate_direct_conv({{.ci = 6, .co = 6, .groups = 4}}, profile_).ok());
+  EXPECT_FALSE(generate_depthwise({{.ci = 6, .co = 12, .groups = 6}}, profile_).ok());
+}
+
+TEST_P(ConvKinds, ChoosesByShape) {
+  const StorageMap nhwc = nhwc_map(4), dense = dense_map(4);
+  const ConvSpec depthwise{.h = 28,
+                           .w = 28,
+                           .ci = 192,
+                           .oh = 28,
+                           .ow = 28,
+                           .co = 192,
+                           .kh = 3,
+                           .kw = 3,
+                           .pad_top = 1,
+                           .pad_left = 1,
+                           .groups = 192};
+  EXPECT_EQ(choose_conv_kind(depthwise, profile_, {nhwc, nhwc}), ConvKind::kDepthwise);
+  const ConvSpec wide{.h = 14,
+                      .w = 14,
+                      .ci = 256,
+                      .oh = 14,
+                      .ow = 14,
+                      .co = 256,
+                      .kh = 3,
+                      .kw = 3,
+                      .pad_top = 1,
+                      .pad_left = 1};
+  EXPECT_EQ(choose_conv_kind(wide, profile_, {nhwc, nhwc}), ConvKind::kContraction);
+  const ConvSpec one{.h = 64,
+                     .w = 64,
+                     .ci = 32,
+                     .oh = 64,
+                     .ow = 64,
+                     .co = 1,
+                     .kh = 3,
+                     .kw = 3,
+                     .pad_top = 1,
+                     .pad_left = 1};
+  EXPECT_EQ(choose_conv_kind(one, profile_, {dense, dense}), ConvKind::kDirect);
+}
+
+INSTANTIATE_TEST_SUITE_P(Profiles, ConvKinds, testing::ValuesIn(profile_names()),
+                         [](const auto& info) {
+                           return info.param.substr(info.param.find('-') + 1);
+                         });
+
+}  // namespace
+}  // namespace sluice

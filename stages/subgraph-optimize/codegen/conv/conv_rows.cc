@@ -1,0 +1,257 @@
+#include "stages/subgraph-optimize/codegen/conv/conv_rows.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+using llvm::Value;
+
+constexpr int64_t kFewChannels = 16;
+constexpr int64_t kMaxCopied = 2048;  // floats of a row; a tile of them stays in the second cache
+
+int64_t group_channels(const ConvSpec& s) { return s.ci / s.groups; }
+int64_t reduction_length(const ConvSpec& s) { return s.kh * s.kw * group_channels(s); }
+
+// Returns the floats from one copied row to the next: enough for a last store of a whole vector,
+// and never a multiple of 2 KiB, which would put all rows into few cache sets.
+int64_t copied_row_stride(const ConvSpec& s) {
+  const int64_t stride = (reduction_length(s) + 15 + 15) / 16 * 16;
+  return stride % 512 == 0 ? stride + 16 : stride;
+}
+
+// Emits the loops that prepare the rows of a tile for kPointers and kCopied; kDirect needs none.
+class RowEmitter {
+ public:
+  RowEmitter(KernelBuilder& builder, const ConvSpec& spec, Value* x)
+      : b_(builder), s_(spec), x_(x) {}
+
+  // Fills table[kh * kw][tile_rows] of pointers in scratch:
+  //
+  //   for i < rows: (image, ih, iw) = the input position under pixel first + i
+  //     for kh:
+  //       for kw (written out):
+  //         table[kh * KW + kw][i] = is inside ? &x[image][ih + kh * dh][iw + kw * dw] : zeros
+  Value* emit_pointers(Value* first, Value* rows, int tile_rows) {
+    Value* table = b_.scratch();
+    Value* zeros = zero_page();
+    for_each_pixel(first, rows, [&](Value* i, const Pixel& pixel) {
+      b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
+        Value* ih = b_.add(pixel.ih, b_.mul(kh, s_.dilation_h));
+        Value* row_inside = inside(ih, s_.h);
+        for (int64_t kw = 0; kw < s_.kw; ++kw) {
+          Value* iw = b_.add(pixel.iw, b_.index(kw * s_.dilation_w));
+          Value* ok = b_.ir().CreateAnd(row_inside, inside(iw, s_.w));
+          Value* pointer = b_.ir().CreateSelect(ok, address(pixel, ih, iw), zeros);
+          Value* slot = b_.add(b_.mul(b_.add(b_.mul(kh, s_.kw), b_.index(kw)), tile_rows), i);
+          b_.ir().CreateStore(pointer, b_.ir().CreateInBoundsGEP(b_.pointer_type(), table, slot));
+        }
+      });
+    });
+    return table;
+  }
+
+  // Fills copies[rows][copied_row_stride] in scratch:
+  //
+  //   for i < rows: (image, ih, iw) = the input position under pixel first + i
+  //     if every kernel position is inside the image and a kernel row is one run:
+  //       for kh, vectors of the kw * ci floats (written out):
+  //         copies[i][kh][...] = x[image][ih + kh * dh][iw...]
+  //     else:
+  //       for kh, kw:
+  //         copies[i][kh][kw][0, ci) = is inside ? x[image][ih + kh * dh][iw + kw * dw] : 0
+  Value* emit_copies(Value* first, Value* rows) {
+    Value* buffer = b_.scratch();
+    for_each_pixel(first, rows, [&](Value* i, const Pixel& pixel) {
+      Value* to = b_.at(buffer, b_.mul(i, copied_row_stride(s_)));
+      const auto at_border = [&] {
+        b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
+          copy_kernel_row(pixel, b_.add(pixel.ih, b_.mul(kh, s_.dilation_h)),
+                          b_.at(to, b_.mul(kh, s_.kw * group_channels(s_))));
+        });
+      };
+      // A symbolic image may be smaller than the kernel.
+      const int64_t high = (s_.kh - 1) * s_.dilation_h, wide = s_.kw - 1;
+      const bool has_inner =
+          (!s_.h.is_fixed() || s_.h.factor > high) && (!s_.w.is_fixed() || s_.w.factor > wide);
+      if (!is_one_run() || !has_inner) return at_border();
+      const auto less = [&](const Extent& size, int64_t by) {
+        return size.is_fixed() ? b_.index(size.factor - by)
+                               : b_.max(b_.add(b_.value(size), b_.index(-by)), b_.index(0));
+      };
+      Value* is_inner =
+          b_.ir().CreateAnd(inside(pixel.ih, less(s_.h, high)), inside(pixel.iw, less(s_.w, wide)));
+      b_.if_else(is_inner, [&] { copy_inner_pixel(pixel, to); }, at_border);
+    });
+    return buffer;
+  }
+
+ private:
+  struct Pixel {
+    Value *image, *ih, *iw;  // start of the image; input row and column of kernel position (0, 0)
+  };
+
+  void for_each_pixel(Value* first, Value* rows,
+                      const std::function<void(Value* i, const Pixel& pixel)>& body) {
+    if (s_.oh.is_fixed() && s_.ow.is_fixed()) {
+      return b_.loop(b_.index(0), rows, 1, [&](Value* i) { body(i, locate(b_.add(first, i))); });
+    }
+    // Divisions by numbers that are not constant are slow, so only the first pixel's position is
+    // divided out, and the others follow from pixel to pixel.
+    Value *high = b_.value(s_.oh), *wide = b_.value(s_.ow), *image = b_.mul(high, wide);
+    Value* remainder = b_.mod(first, image);
+    const IrValues start = {b_.div(first, image), b_.div(remainder, wide), b_.mod(remainder, wide)};
+    b_.loop(b_.index(0), rows, 1, start, [&](Value* i, const IrValues& at) {
+      body(i, pixel_at(at[0], at[1], at[2]));
+      const auto advance = [&](Value* number, Value* limit) {
+        Value* is_last = b_.ir().CreateICmpEQ(number, limit);
+        return std::pair{b_.ir().CreateSelect(is_last, b_.index(0), number),
+                         b_.ir().CreateZExt(is_last, b_.index_type())};
+      };
+      const auto [column, wraps] = advance(b_.add(at[2], b_.index(1)), wide);
+      const auto [row, ends] = advance(b_.add(at[1], wraps), high);
+      return IrValues{b_.add(at[0], ends), row, column};
+    });
+  }
+
+  Pixel locate(Value* row) {
+    const int64_t high = s_.oh.factor, wide = s_.ow.factor;
+    Value* n = b_.div(row, high * wide);
+    Value* remainder = b_.mod(row, high * wide);
+    Value* ih = b_.add(b_.mul(b_.div(remainder, wide), s_.stride_h), b_.index(-s_.pad_top));
+    Value* iw = b_.add(b_.mul(b_.mod(remainder, wide), s_.stride_w), b_.index(-s_.pad_left));
+    return {b_.at(x_, b_.mul(n, s_.h * s_.w * conv_pixel_stride(s_))), ih, iw};
+  }
+
+  Pixel pixel_at(Value* n, Value* oh, Value* ow) {
+    Value* ih = b_.add(b_.mul(oh, s_.stride_h), b_.index(-s_.pad_top));
+    Value* iw = b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left));
+    return {b_.at(x_, b_.mul(n, s_.h * s_.w * conv_pixel_stride(s_))), ih, iw};
+  }
+
+  Value* inside(Value* i, Value* size) { return b_.ir().CreateICmpULT(i, size); }
+  Value* inside(Value* i, const Extent& size) { return inside(i, b_.value(size)); }
+
+  // The address is out of bounds for pixels outside the image; it is never read then.
+  Value* address(const Pixel& pixel, Value* ih, Value* iw) {
+    return b_.ir().CreateGEP(b_.float_type(), pixel.image,
+                             b_.mul(b_.add(b_.mul(ih, s_.w), iw), conv_pixel_stride(s_)));
+  }
+
+  Value* zero_page() {
+    auto* type = llvm::ArrayType::get(b_.float_type(), static_cast<uint64_t>(group_channels(s_)));
+    auto* page =
+        new llvm::GlobalVariable(b_.module(), type, true, llvm::GlobalValue::PrivateLinkage,
+                                 llvm::ConstantAggregateZero::get(type), "zeros");
+    page->setAlignment(llvm::Align(64));
+    return page;
+  }
+
+  // Returns whether the kw runs of one kernel row are one run: channels are dense and columns are
+  // not dilated.
+  bool is_one_run() const {
+    return s_.dilation_w == 1 && group_channels(s_) == conv_pixel_stride(s_);
+  }
+
+  // Copies a pixel none of whose kernel positions is outside the image. Each run is copied in whole
+  // vectors; the next run overwrites the surplus of the last vector.
+  void copy_inner_pixel(const Pixel& pixel, Value* to) {
+    const int lanes = b_.profile().vector_bits / 32;
+    const int64_t run = s_.kw * group_channels(s_);
+    Value* from = address(pixel, pixel.ih, pixel.iw);
+    for (int64_t kh = 0; kh < s_.kh; ++kh) {
+      Value* row = b_.at(from, b_.value(s_.w * (kh * s_.dilation_h * conv_pixel_stride(s_))));
+      for (int64_t at = 0; at < run; at += lanes) {
+        const int active = static_cast<int>(std::min<int64_t>(lanes, run - at));
+        b_.store_vector(b_.load_vector(b_.at(row, at), lanes, active), b_.at(to, kh * run + at),
+                        lanes);
+      }
+    }
+  }
+
+  // Copies one kernel row of one pixel near a border: kw runs of ci floats.
+  void copy_kernel_row(const Pixel& pixel, Value* ih, Value* to) {
+    const int64_t channels = group_channels(s_);
+    b_.loop(b_.index(0), b_.index(s_.kw), 1, [&](Value* kw) {
+      Value* iw = b_.add(pixel.iw, b_.mul(kw, s_.dilation_w));
+      Value* run = b_.at(to, b_.mul(kw, channels));
+      Value* ok = b_.ir().CreateAnd(inside(ih, s_.h), inside(iw, s_.w));
+      b_.if_else(
+          ok, [&] { copy(address(pixel, ih, iw), run, channels); },
+          [&] { copy(nullptr, run, channels); });
+    });
+  }
+
+  // Copies `count` floats; from null, stores zeros.
+  void copy(Value* from, Value* to, int64_t count) {
+    int64_t at = 0;
+    for (int lanes = b_.profile().vector_bits / 32; lanes >= 4; lanes /= 2) {
+      for (; at + lanes <= count; at += lanes) copy_vector(from, to, at, lanes);
+    }
+    for (; at < count; ++at) {
+      Value* value =
+          from ? b_.load_float(b_.at(from, at)) : llvm::ConstantFP::get(b_.float_type(), 0.0);
+      b_.ir().CreateAlignedStore(value, b_.at(to, at), llvm::Align(4));
+    }
+  }
+
+  void copy_vector(Value* from, Value* to, int64_t at, int lanes) {
+    b_.store_vector(from ? b_.load_vector(b_.at(from, at), lanes, lanes) : b_.splat(0.0f, lanes),
+                    b_.at(to, at), lanes);
+  }
+
+  KernelBuilder& b_;
+  const ConvSpec& s_;
+  Value* x_;
+};
+
+}  // namespace
+
+int64_t conv_pixel_stride(const ConvSpec& s) {
+  return s.x_pixel_stride != 0 ? s.x_pixel_stride : s.ci;
+}
+
+ConvRows choose_conv_rows(const ConvSpec& s) {
+  const bool is_pointwise = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 &&
+                            s.pad_top == 0 && s.pad_left == 0;
+  if (is_pointwise && s.oh.nominal == s.h.nominal && s.ow.nominal == s.w.nominal)
+    return ConvRows::kDirect;
+  const bool fits = reduction_length(s) <= kMaxCopied;
+  return group_channels(s) < kFewChannels && fits ? ConvRows::kCopied : ConvRows::kPointers;
+}
+
+TileReduction conv_reduction(const ConvSpec& s, ConvRows strategy, int tile_rows, int64_t nr) {
+  TileReduction reduction;
+  reduction.b_stride = nr;
+  reduction.length = reduction_length(s);
+  switch (strategy) {
+    case ConvRows::kDirect:
+      reduction.row_stride = conv_pixel_stride(s);
+      break;
+    case ConvRows::kPointers:
+      reduction.by_pointers = true;
+      reduction.table_rows = tile_rows;
+      reduction.segments = s.kh * s.kw;
+      reduction.length = group_channels(s);
+      break;
+    case ConvRows::kCopied:
+      reduction.row_stride = copied_row_stride(s);
+  }
+  return reduction;
+}
+
+uint64_t conv_row_scratch(const ConvSpec& s, ConvRows strategy, int tile_rows) {
+  if (strategy == ConvRows::kDirect) return 0;
+  if (strategy == ConvRows::kPointers) return static_cast<uint64_t>(s.kh * s.kw * tile_rows * 8);
+  return static_cast<uint64_t>(copied_row_stride(s) * tile_rows * 4);
+}
+
+Value* emit_conv_rows(KernelBuilder& b, const ConvSpec& s, ConvRows strategy, Value* x,
+                      Value* first, Value* rows, int tile_rows) {
+  if (strategy == ConvRows::kDirect) return b.at(x, b.mul(first, conv_pixel_stride(s)));
+  RowEmitter emitter(b, s, x);
+  return strategy == ConvRows::kPointers ? emitter.emit_pointers(first, rows, tile_rows)
+                                         : emitter.emit_copies(first, rows);
+}
+
+}  // namespace sluice

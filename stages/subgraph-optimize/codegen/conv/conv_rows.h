@@ -1,0 +1,34 @@
+// The sources of the rows of an implicit convolution matrix (row = output pixel, column = (kh, kw,
+// ci)), from the cheapest:
+//
+//   kDirect    is for a 1x1 kernel over every pixel: the input is the matrix.
+//   kPointers  is a table of one pointer per (kernel position, row of the tile), into the input or,
+//              outside it, to a page of zeros.
+//   kCopied    is rows copied into scratch, for so few channels that a pointer for each run would
+//              cost more than the run.
+//
+// The first two make no halo copies, and tiles extend over row ends and images, so that 7x7 images
+// still fill them.
+#pragma once
+
+#include "stages/subgraph-optimize/codegen/contraction/microkernel.h"
+#include "stages/subgraph-optimize/codegen/emit/kernel_builder.h"
+
+namespace sluice {
+
+enum class ConvRows { kDirect, kPointers, kCopied };
+
+ConvRows choose_conv_rows(const ConvSpec& spec);
+int64_t conv_pixel_stride(const ConvSpec& spec);  // of x
+
+// Returns the part of TileReduction that follows from the strategy. nr: floats of one packed row of
+// weights.
+TileReduction conv_reduction(const ConvSpec& spec, ConvRows strategy, int tile_rows, int64_t nr);
+uint64_t conv_row_scratch(const ConvSpec& spec, ConvRows strategy, int tile_rows);  // bytes
+
+// Writes the code that prepares rows [first, first + rows) and returns the tile function's first
+// argument. x points at the group's first channel.
+llvm::Value* emit_conv_rows(KernelBuilder& builder, const ConvSpec& spec, ConvRows strategy,
+                            llvm::Value* x, llvm::Value* first, llvm::Value* rows, int tile_rows);
+
+}  // namespace sluice

@@ -1,0 +1,275 @@
+#include "stages/subgraph-optimize/codegen/conv/direct_planes.h"
+
+namespace sluice {
+namespace {
+
+using llvm::Value;
+
+// Returns elements 0, stride, 2 * stride, … of the concatenated pieces.
+Value* every(KernelBuilder& b, const IrValues& pieces, int lanes, int64_t stride) {
+  Value* result = pieces[0];
+  if (pieces.size() == 1) return result;
+  for (size_t piece = 0; piece < pieces.size(); ++piece) {
+    std::vector<int> indices;
+    for (int lane = 0; lane < lanes; ++lane) {
+      const int64_t source = lane * stride;
+      const bool is_here = source / lanes == static_cast<int64_t>(piece);
+      if (piece == 0) {
+        indices.push_back(is_here ? static_cast<int>(source) : 0);
+      } else {
+        indices.push_back(is_here ? lanes + static_cast<int>(source % lanes) : lane);
+      }
+    }
+    result = b.ir().CreateShuffleVector(result, pieces[piece], indices);
+  }
+  return result;
+}
+
+// Emits the copy of one input channel into its kw planes for fixed sizes:
+//
+//   for kw, phase (written out):
+//     for row < rows:
+//       ih = first row + phase + row * stride_h
+//       if ih is inside the image:
+//         for ow by lanes: plane[kw][phase][row][ow...] = x[ih][ow * stride_w + kw * dw - pad...]
+//       else: plane[kw][phase][row][...] = 0
+//
+// A vector is made from stride_w loads. Long runs of vectors that are wholly inside the image are a
+// loop; the other vectors are written out, with constant masks.
+class PlaneCopy {
+ public:
+  PlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry)
+      : b_(builder), s_(spec), geometry_(geometry) {
+    lanes_ = b_.profile().vector_bits / 32;
+    while (lanes_ > 4 && lanes_ / 2 >= s_.ow.factor) lanes_ /= 2;
+  }
+
+  llvm::Function* emit() {
+    llvm::Function* function = b_.begin_function(
+        "planes", {b_.pointer_type(), b_.pointer_type(), b_.index_type(), b_.index_type()});
+    for (int64_t kw = 0; kw < s_.kw; ++kw) {
+      for (size_t slot = 0; slot < geometry_.phases.size(); ++slot) {
+        Value* to = b_.at(function->getArg(1),
+                          kw * geometry_.plane_stride(s_) +
+                              static_cast<int64_t>(slot) * geometry_.plane_rows() * s_.ow.factor);
+        Value* first = b_.add(function->getArg(2), b_.index(geometry_.phases[slot]));
+        b_.loop(b_.index(0), function->getArg(3), 1, [&](Value* row) {
+          Value* ih = b_.add(first, b_.mul(row, s_.stride_h));
+          Value* target = b_.at(to, b_.mul(row, s_.ow.factor));
+          b_.if_else(
+              b_.ir().CreateICmpULT(ih, b_.index(s_.h.factor)),
+              [&] { emit_row(b_.at(function->getArg(0), b_.mul(ih, s_.w.factor)), target, kw); },
+              [&] { emit_zeros(target); });
+        });
+      }
+    }
+    b_.ret_void();
+    return function;
+  }
+
+ private:
+  void emit_zeros(Value* to) {
+    b_.loop(b_.index(0), b_.index(s_.ow.factor), lanes_,
+            [&](Value* ow) { b_.store_vector(b_.splat(0.0f, lanes_), b_.at(to, ow), lanes_); });
+  }
+
+  int64_t input_column(int64_t ow, int64_t kw) const {
+    return ow * s_.stride_w + kw * s_.dilation_w - s_.pad_left;
+  }
+  // Returns whether all input columns of the vectors that produce [ow, ow + lanes) are inside the
+  // image.
+  bool is_inner(int64_t ow, int64_t kw) const {
+    return input_column(ow, kw) >= 0 &&
+           input_column(ow, kw) + lanes_ * s_.stride_w <= s_.w.factor &&
+           ow + lanes_ <= s_.ow.factor;
+  }
+
+  void emit_row(Value* from, Value* to, int64_t kw) {
+    int64_t ow = 0;
+    while (ow < s_.ow.factor) {
+      int64_t end = ow;
+      while (is_inner(end, kw)) end += lanes_;
+      if (end - ow > 2 * lanes_) {
+        b_.loop(b_.index(ow), b_.index(end), lanes_, [&](Value* i) {
+          Value* x = b_.at(
+              from, b_.add(b_.mul(i, s_.stride_w), b_.index(kw * s_.dilation_w - s_.pad_left)));
+          IrValues pieces;
+          for (int64_t piece = 0; piece < s_.stride_w; ++piece)
+            pieces.push_back(b_.load_vector(b_.at(x, piece * lanes_), lanes_, lanes_));
+          b_.store_vector(every(b_, pieces, lanes_, s_.stride_w), b_.at(to, i), lanes_);
+        });
+        ow = end;
+        continue;
+      }
+      emit_vector(from, to, ow, kw);
+      ow += lanes_;
+    }
+  }
+
+  // Emits the vector [ow, ow + lanes), whose mask is known at code generation.
+  void emit_vector(Value* from, Value* to, int64_t ow, int64_t kw) {
+    const int64_t first = input_column(ow, kw);
+    IrValues pieces;
+    for (int64_t piece = 0; piece < s_.stride_w; ++piece) {
+      const int64_t begin = first + piece * lanes_;
+      std::vector<llvm::Constant*> mask;
+      int count = 0;
+      for (int lane = 0; lane < lanes_; ++lane) {
+        const int64_t iw = begin + lane;
+        const bool is_read = iw >= 0 && iw < s_.w.factor && (iw - first) % s_.stride_w == 0;
+        mask.push_back(b_.ir().getInt1(is_read));
+        count += is_read;
+      }
+      pieces.push_back(load(from, begin, mask, count));
+    }
+    b_.store_vector(every(b_, pieces, lanes_, s_.stride_w), b_.at(to, ow), lanes_);
+  }
+
+  Value* load(Value* from, int64_t begin, const std::vector<llvm::Constant*>& mask, int count) {
+    if (count == 0) return b_.splat(0.0f, lanes_);
+    Value* address = b_.ir().CreateGEP(b_.float_type(), from, b_.index(begin));
+    if (count == lanes_) return b_.load_vector(address, lanes_, lanes_);
+    return b_.ir().CreateMaskedLoad(b_.vector_type(lanes_), address, llvm::Align(4),
+                                    llvm::ConstantVector::get(mask), b_.splat(0.0f, lanes_));
+  }
+
+  KernelBuilder& b_;
+  const ConvSpec& s_;
+  const DirectGeometry& geometry_;
+  int lanes_ = 4;
+};
+
+// Emits the same copy for sizes known only when the kernel runs. A row whose ih is inside is
+//
+//   for ow in [0, begin) by lanes:          plane[...][ow...] = 0
+//   for ow in [begin, whole end) by lanes:  plane[...][ow...] = stride_w loads, shuffled
+//   for ow in [whole end, end):             the same with masks; by single floats without masks
+//   for ow in [end, width) by lanes:        plane[...][ow...] = 0
+class SymbolicPlaneCopy {
+ public:
+  SymbolicPlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry,
+                    bool cuts_rows)
+      : b_(builder),
+        s_(spec),
+        geometry_(geometry),
+        cuts_rows_(cuts_rows),
+        lanes_(builder.profile().vector_bits / 32) {}
+
+  llvm::Function* emit() {
+    std::vector<llvm::Type*> parameters = {b_.pointer_type(), b_.pointer_type(), b_.index_type(),
+                                           b_.index_type(),   b_.pointer_type(), b_.index_type(),
+                                           b_.index_type()};
+    if (cuts_rows_) parameters.insert(parameters.end(), 2, b_.index_type());
+    llvm::Function* function = b_.begin_function("planes", parameters);
+    b_.set_symbols(function->getArg(4));
+    if (cuts_rows_) first_ = function->getArg(7);
+    wide_ = cuts_rows_ ? function->getArg(8) : b_.value(s_.ow);
+    const auto phases = static_cast<int64_t>(geometry_.phases.size());
+    for (int64_t kw = 0; kw < s_.kw; ++kw) {
+      for (int64_t slot = 0; slot < phases; ++slot) {
+        Value* to = b_.at(function->getArg(1), b_.add(b_.mul(function->getArg(6), kw),
+                                                      b_.mul(function->getArg(5), slot)));
+        Value* first =
+            b_.add(function->getArg(2), b_.index(geometry_.phases[static_cast<size_t>(slot)]));
+        find_inside(kw);
+        b_.loop(b_.index(0), function->getArg(3), 1, [&](Value* row) {
+          Value* ih = b_.add(first, b_.mul(row, s_.stride_h));
+          Value* target = b_.at(to, b_.mul(row, wide_));
+          b_.if_else(
+              b_.ir().CreateICmpULT(ih, b_.value(s_.h)),
+              [&] { emit_row(b_.at(function->getArg(0), b_.mul(ih, s_.w)), target); },
+              [&] { emit_zeros(target, b_.index(0), wide_); });
+        });
+      }
+    }
+    b_.ret_void();
+    return function;
+  }
+
+ private:
+  // Emits the bounds of the output columns whose input column of kernel column kw is inside the
+  // image, and of those whose whole vectors of input are.
+  void find_inside(int64_t kw) {
+    shift_ = kw * s_.dilation_w - s_.pad_left;
+    const int64_t before = shift_ >= 0 ? 0 : (-shift_ + s_.stride_w - 1) / s_.stride_w;
+    begin_ = b_.min(in_piece(b_.index(before)), wide_);
+    Value* slack = b_.max(b_.add(b_.value(s_.w), b_.index(-shift_)), b_.index(0));
+    end_ = b_.max(
+        b_.min(in_piece(b_.div(b_.add(slack, b_.index(s_.stride_w - 1)), s_.stride_w)), wide_),
+        begin_);
+    Value* vectors_end = b_.min(in_piece(b_.div(slack, s_.stride_w)), wide_);
+    Value* whole = b_.div(b_.max(b_.sub(vectors_end, begin_), b_.index(0)), lanes_);
+    whole_end_ = b_.add(begin_, b_.mul(whole, lanes_));
+  }
+
+  // Converts an output column of the row to one of the piece.
+  Value* in_piece(Value* ow) { return cuts_rows_ ? b_.max(b_.sub(ow, first_), b_.index(0)) : ow; }
+
+  void emit_zeros(Value* to, Value* begin, Value* end) {
+    b_.loop(begin, end, lanes_,
+            [&](Value* ow) { b_.store_vector(b_.splat(0.0f, lanes_), b_.at(to, ow), lanes_); });
+  }
+
+  void emit_row(Value* from, Value* to) {
+    emit_zeros(to, b_.index(0), begin_);
+    b_.loop(begin_, whole_end_, lanes_, [&](Value* ow) {
+      Value* x = input(from, ow);
+      emit_vector(b_.at(to, ow), [&](int64_t piece) {
+        return b_.load_vector(b_.at(x, piece * lanes_), lanes_, lanes_);
+      });
+    });
+    if (b_.has_masks()) {
+      b_.loop(whole_end_, end_, lanes_, [&](Value* ow) {
+        Value* x = input(from, ow);
+        Value* left = b_.sub(b_.value(s_.w), column(ow));
+        emit_vector(b_.at(to, ow), [&](int64_t piece) {
+          Value* active = b_.min(b_.add(left, b_.index(-piece * lanes_)), b_.index(lanes_));
+          return b_.load_masked(b_.at(x, piece * lanes_), lanes_, b_.mask(active, lanes_));
+        });
+      });
+    } else {
+      b_.loop(whole_end_, end_, 1, [&](Value* ow) {
+        b_.ir().CreateAlignedStore(b_.load_float(input(from, ow)), b_.at(to, ow), llvm::Align(4));
+      });
+    }
+    emit_zeros(to, end_, wide_);
+  }
+
+  // Returns the input column of output column ow.
+  Value* column(Value* ow) {
+    if (cuts_rows_) ow = b_.add(ow, first_);
+    return b_.add(b_.mul(ow, s_.stride_w), b_.index(shift_));
+  }
+  Value* input(Value* from, Value* ow) {
+    return b_.ir().CreateGEP(b_.float_type(), from, column(ow));
+  }
+
+  void emit_vector(Value* to, const std::function<Value*(int64_t piece)>& load) {
+    IrValues pieces;
+    for (int64_t piece = 0; piece < s_.stride_w; ++piece) pieces.push_back(load(piece));
+    b_.store_vector(every(b_, pieces, lanes_, s_.stride_w), to, lanes_);
+  }
+
+  KernelBuilder& b_;
+  const ConvSpec& s_;
+  const DirectGeometry& geometry_;
+  bool cuts_rows_;
+  int lanes_;
+  int64_t shift_ = 0;       // from output column * stride to input column
+  Value* first_ = nullptr;  // first output column of the piece; all others are counted from it
+  Value *wide_ = nullptr, *begin_ = nullptr, *end_ = nullptr, *whole_end_ = nullptr;
+};
+
+}  // namespace
+
+llvm::Function* emit_symbolic_plane_copy(KernelBuilder& builder, const ConvSpec& spec,
+                                         const DirectGeometry& geometry, bool cuts_rows) {
+  return SymbolicPlaneCopy(builder, spec, geometry, cuts_rows).emit();
+}
+
+llvm::Function* emit_plane_copy(KernelBuilder& builder, const ConvSpec& spec,
+                                const DirectGeometry& geometry) {
+  return PlaneCopy(builder, spec, geometry).emit();
+}
+
+}  // namespace sluice

@@ -1,0 +1,223 @@
+// Convolutions and matrix products of bytes run the loops of contraction_nest or symbolic_nest
+// around integer tiles.
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
+#include "stages/subgraph-optimize/codegen/contraction/contraction_nest.h"
+#include "stages/subgraph-optimize/codegen/contraction/plan.h"
+#include "stages/subgraph-optimize/codegen/contraction/symbolic_nest.h"
+#include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
+#include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
+#include "stages/subgraph-optimize/codegen/int8/int8_rows.h"
+#include "stages/subgraph-optimize/codegen/int8/int8_tile.h"
+
+namespace sluice {
+namespace {
+
+using llvm::Value;
+
+int64_t reduction_of(const ConvSpec& s) { return s.kh * s.kw * (s.ci / s.groups); }
+
+// Emits the tile functions (int8_tile.h) and the nest around them:
+//
+//   for group in the block's groups:
+//     for panels of nr output channels, panel_group at a time:
+//       for tile of plan.rows output pixels:
+//         a = x itself, or a copy of the tile's rows in scratch (int8_rows.h)
+//         for panel:
+//           acc[rows][vectors] = 0
+//           for step of `unit` products: acc[i][j] += dot(a[i][step], w[group][panel][step][j])
+//           y[row + i][panel][j] = result(acc[i][j] + bias - zero-point terms)
+class Int8ConvEmitter {
+ public:
+  Int8ConvEmitter(const Int8ConvSpec& spec, const DeviceProfile& profile)
+      : spec_(spec),
+        s_(spec.conv),
+        b_(profile),
+        ints_(b_),
+        plan_(choose_int8_plan(spec, profile)),
+        tiles_(plan_.tiles) {
+    reduction_ = {ceil_div(reduction_of(s_), plan_.unit), plan_.unit,
+                  plan_.copies_rows ? plan_.row_bytes : s_.ci, tiles_.nr};
+  }
+
+  Result<GeneratedKernel> emit() {
+    if (plan_.scratch_bytes > static_cast<uint64_t>(b_.profile().scratch_limit)) {
+      return make_error(
+          ErrorCode::kNotLowerable,
+          "int8 contraction over {} products needs {} bytes of scratch, the device has {}",
+          reduction_of(s_), plan_.scratch_bytes, b_.profile().scratch_limit);
+    }
+    const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
+    SLUICE_ASSIGN(GeneratedKernel kernel, is_fixed(s_) ? emit_fixed(entry) : emit_symbolic(entry));
+    kernel.scratch_bytes = plan_.scratch_bytes;
+    return kernel;
+  }
+
+ private:
+  int64_t columns() const { return s_.co / s_.groups; }
+  Extent rows() const { return s_.n * s_.oh * s_.ow; }
+  int64_t panel_bytes() const { return tiles_.nr * reduction_.steps * plan_.unit; }
+
+  Result<GeneratedKernel> emit_fixed(const std::string& entry) {
+    ContractionNest nest;
+    nest.batch = s_.groups, nest.rows = rows().factor, nest.columns = columns(), nest.plan = tiles_;
+    const TileFunctions tiles = emit_tile_functions(
+        nest, [&](const TileShape& shape) { return emit_tile_function(shape); });
+    begin(entry);
+    nest.enter = [&](Value* group) { enter(group); };
+    nest.prepare_rows = [&](Value* tile, int rows) {
+      return prepare_rows(b_.mul(tile, tiles_.rows), b_.index(rows));
+    };
+    nest.call = [&](Value* x, Value* tile, Value* panel, bool row_remainder,
+                    bool column_remainder) {
+      b_.ir().CreateCall(tiles[row_remainder][column_remainder],
+                         arguments(x, b_.mul(tile, tiles_.rows), panel));
+    };
+    emit_nest(b_, nest);
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
+    kernel.blocks = tiles_.blocks;
+    kernel.multiply_adds = s_.groups * nest.rows * nest.columns * reduction_of(s_);
+    return kernel;
+  }
+
+  Result<GeneratedKernel> emit_symbolic(const std::string& entry) {
+    SymbolicNest nest;
+    nest.batch = s_.groups, nest.rows = rows(), nest.columns = columns(),
+    nest.reduction = reduction_of(s_), nest.plan = tiles_;
+    std::vector<std::pair<TileShape, llvm::Function*>> tiles;
+    for (const TileShape& shape : nest_tile_shapes(nest, b_.has_masks()))
+      tiles.emplace_back(shape, emit_tile_function(shape));
+    begin(entry);
+    nest.enter = [&](Value* group) { enter(group); };
+    nest.prepare_rows = [&](Value* row, Value* rows) { return prepare_rows(row, rows); };
+    nest.call = [&](const TileShape& shape, Value* x, const SymbolicNest::Place& place) {
+      const auto tile = std::find_if(tiles.begin(), tiles.end(),
+                                     [&](const auto& known) { return known.first == shape; });
+      b_.ir().CreateCall(tile->second, arguments(x, place.row, place.panel));
+    };
+    emit_nest(b_, nest);
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
+    set_launch(nest, kernel);
+    return kernel;
+  }
+
+  void begin(const std::string& entry) {
+    b_.begin_kernel(entry);
+    if (!is_fixed(s_)) b_.set_symbols(b_.symbols_argument());
+    p_ = int8_pointers(b_, spec_.numbers, s_.epilogue);
+    // Moves the zero point by 128 like the copied rows.
+    if (plan_.unit == 4 && spec_.numbers.x_signed)
+      p_.x_zero = b_.ir().CreateAdd(p_.x_zero, b_.ir().getInt32(128));
+  }
+
+  llvm::Function* emit_tile_function(const TileShape& shape) {
+    TileOutput output{s_.co, &s_.epilogue, {}};
+    for (const EpilogueOperand& operand : s_.epilogue.operands)
+      output.operand_rows.push_back({operand.row_stride, 0, 0});
+    return emit_int8_tile(b_, shape, reduction_, spec_.numbers, output);
+  }
+
+  void enter(Value* group) {
+    x_group_ = ints_.bytes_at(p_.x, b_.mul(group, s_.ci / s_.groups));
+    weights_group_ = ints_.bytes_at(p_.weights, b_.mul(group, tiles_.panels * panel_bytes()));
+    first_channel_ = b_.mul(group, columns());
+  }
+
+  Value* prepare_rows(Value* first, Value* rows) {
+    if (!plan_.copies_rows) return ints_.bytes_at(x_group_, b_.mul(first, s_.ci));
+    emit_int8_rows(b_, spec_, plan_, x_group_, p_.x_zero, first, rows);
+    return b_.scratch();
+  }
+
+  // Returns the arguments of the tile function.
+  IrValues arguments(Value* x, Value* row, Value* panel) {
+    Value* channel = b_.add(first_channel_, b_.mul(panel, tiles_.nr));
+    Value* y = ints_.bytes_at(
+        p_.y, b_.mul(b_.add(b_.mul(row, s_.co), channel), int8_stored_bytes(s_.epilogue)));
+    Value* weights = ints_.bytes_at(weights_group_, b_.mul(panel, panel_bytes()));
+    const auto column = [&](Value* array) {
+      return array == nullptr ? p_.sums : b_.at(array, channel);
+    };
+    IrValues values = {
+        x, weights, y, row, p_.x_zero, column(p_.sums), column(p_.w_zero), column(p_.bias)};
+    for (size_t n = 0; n < p_.operands.size(); ++n)
+      values.push_back(
+          b_.at(p_.operands[n], b_.mul(channel, s_.epilogue.operands[n].column_stride)));
+    return values;
+  }
+
+  const Int8ConvSpec& spec_;
+  const ConvSpec& s_;
+  KernelBuilder b_;
+  Int8Emitter ints_;
+  Int8Plan plan_;
+  const ContractionPlan& tiles_;
+  Int8Reduction reduction_;
+  Int8Pointers p_{};
+  Value *x_group_ = nullptr, *weights_group_ = nullptr, *first_channel_ = nullptr;
+};
+
+// Returns kCodegen for operands that differ from image to image: they would need the images' sizes.
+Result<void> check_operands(const ConvSpec& s) {
+  for (const EpilogueOperand& operand : s.epilogue.operands) {
+    if (!operand.batch_strides.empty() || !operand.row_stride.is_fixed())
+      return make_error(ErrorCode::kCodegen,
+                        "int8 contraction with an operand that has a stride from image to image");
+  }
+  return {};
+}
+
+// Returns the bytes from one copied row to the next: whole cache lines, and never a multiple of 2
+// KiB, which would put all rows into few cache sets.
+int64_t copied_row_bytes(int64_t steps) {
+  const int64_t bytes = ceil_div(4 * steps, 64) * 64;
+  return bytes % 2048 == 0 ? bytes + 64 : bytes;
+}
+
+}  // namespace
+
+Int8Plan choose_int8_plan(const Int8ConvSpec& spec, const DeviceProfile& profile) {
+  const ConvSpec& s = spec.conv;
+  Int8Plan plan;
+  plan.unit = profile.int8_dot_product ? 4 : 2;
+  const int64_t reduction = reduction_of(s), steps = ceil_div(reduction, plan.unit);
+  plan.copies_rows =
+      plan.unit == 2 || spec.numbers.x_signed || !is_pointwise(s) || reduction % 4 != 0;
+  ContractionSize size;
+  size.rows = (s.n * s.oh * s.ow).nominal;
+  size.columns = s.co / s.groups;
+  size.reduction = steps;
+  size.batch = s.groups;
+  if (!plan.copies_rows) size.row_bytes = s.ci;
+  const double runs =
+      is_pointwise(s) ? 1
+                      : static_cast<double>(s.kh) * (s.groups == 1 ? 1 : static_cast<double>(s.kw));
+  if (plan.copies_rows) size.row_cycles = 10 + runs * 4 + static_cast<double>(steps) / 8;
+  DeviceProfile machine = profile;
+  if (plan.unit == 2) machine.vector_registers -= 2;  // for the products in flight
+  plan.tiles =
+      is_fixed(s) ? choose_plan(size, machine) : choose_symbolic_plan(size, true, false, machine);
+  if (!plan.copies_rows) return plan;
+  plan.row_bytes = copied_row_bytes(steps);
+  plan.tiles.rows = static_cast<int>(
+      std::clamp<int64_t>(profile.scratch_limit / plan.row_bytes, 1, plan.tiles.rows));
+  plan.scratch_bytes = static_cast<uint64_t>(plan.tiles.rows * plan.row_bytes);
+  return plan;
+}
+
+Result<GeneratedKernel> generate_int8_conv(const Int8ConvSpec& spec, const DeviceProfile& profile) {
+  SLUICE_TRY(check_conv(spec.conv));
+  SLUICE_TRY(check_int8_numbers(spec.numbers, spec.conv.epilogue));
+  SLUICE_TRY(check_operands(spec.conv));
+  return Int8ConvEmitter(spec, profile).emit();
+}
+
+std::string canonical_text(const Int8ConvSpec& spec) {
+  return fmt::format("int8 {} {}", canonical_text(spec.numbers), canonical_text(spec.conv));
+}
+
+}  // namespace sluice
