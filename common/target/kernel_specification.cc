@@ -55,12 +55,14 @@ class SpecificationParser {
     SLUICE_TRY(take("vector_registers", profile.vector_registers, kVectorRegisters));
     SLUICE_TRY(take("fused_multiply_add", profile.fused_multiply_add));
     SLUICE_TRY(take("int8_dot_product", profile.int8_dot_product));
+    SLUICE_TRY(take("l1_bytes", profile.l1_bytes, kCacheBytes));
+    SLUICE_TRY(take("l1_ways", profile.l1_ways, kCacheWays));
     SLUICE_TRY(take("l2_bytes", profile.l2_bytes, kCacheBytes));
     SLUICE_TRY(take("last_cache_bytes", profile.last_cache_bytes, kCacheBytes));
     SLUICE_TRY(take("scratch_limit", profile.scratch_limit, kScratchBytes));
     SLUICE_TRY(lexer_.expect("costs"));
-    for (const LoopCost& cost : kLoopCosts)
-      SLUICE_TRY(take(cost.name, profile.costs.*cost.number, kCosts));
+    for (const NamedCost& cost : kCosts)
+      SLUICE_TRY(take(cost.name, profile.costs.*cost.number, kCostRange));
     const std::string fault = machine_fault(profile);
     if (!fault.empty()) return lexer_.error_at(offset, fault);
     return {};
@@ -99,9 +101,11 @@ std::string generator_text(const DeviceProfile& profile) {
                       profile.vector_registers);
   text += fmt::format("fused_multiply_add {} int8_dot_product {} ", profile.fused_multiply_add,
                       profile.int8_dot_product);
-  text += fmt::format("l2_bytes {} last_cache_bytes {} scratch_limit {}\ncosts", profile.l2_bytes,
-                      profile.last_cache_bytes, profile.scratch_limit);
-  for (const LoopCost& cost : kLoopCosts)
+  text +=
+      fmt::format("l1_bytes {} l1_ways {} l2_bytes {} last_cache_bytes {} scratch_limit {}\ncosts",
+                  profile.l1_bytes, profile.l1_ways, profile.l2_bytes, profile.last_cache_bytes,
+                  profile.scratch_limit);
+  for (const NamedCost& cost : kCosts)
     text += fmt::format(" {} {}", cost.name, profile.costs.*cost.number);
   return text + "\n";
 }

@@ -60,13 +60,13 @@ class ProfileReader {
   void read_optional_int(std::string_view key, int64_t& out, const ValueRange& range) {
     if (find(key) != nullptr) read_int(key, out, range);
   }
-  void read_optional(std::string_view key, LoopCosts& out) {
+  void read_optional(std::string_view key, Costs& out) {
     const Json* member = find(key);
     if (member == nullptr) return;
     if (member->as_object() == nullptr) return miss(key);
     ProfileReader reader(*member);
-    for (const LoopCost& cost : kLoopCosts)
-      reader.read_optional_int(cost.name, out.*cost.number, kCosts);
+    for (const NamedCost& cost : kCosts)
+      reader.read_optional_int(cost.name, out.*cost.number, kCostRange);
     reader.refuse_unread();
     if (!reader.fault().empty()) shape_mismatch(fmt::format("{}: {}", key, reader.fault()));
   }
@@ -215,6 +215,8 @@ Result<DeviceProfile> parse_profile(std::string_view text) {
   reader.read_int("vector_registers", profile.vector_registers, kVectorRegisters);
   reader.read("fused_multiply_add", profile.fused_multiply_add);
   reader.read_optional("int8_dot_product", profile.int8_dot_product);
+  reader.read_optional_int("l1_bytes", profile.l1_bytes, kCacheBytes);
+  reader.read_optional_int("l1_ways", profile.l1_ways, kCacheWays);
   reader.read_int("l2_bytes", profile.l2_bytes, kCacheBytes);
   reader.read_optional_int("last_cache_bytes", profile.last_cache_bytes, kCacheBytes);
   reader.read_optional("costs", profile.costs);

@@ -27,8 +27,8 @@ struct CompositeEngine {
   std::vector<std::string> members;
 };
 
-// What loops cost, in hundredths of a cycle: numbers that plans of kernels compare.
-struct LoopCosts {
+// What generated code costs, in hundredths of a cycle: numbers that plans of kernels compare.
+struct Costs {
   int64_t simple = 50;            // an instruction on one vector
   int64_t divide = 50;            // division, remainder or root, for each lane
   int64_t transcendental = 1000;  // a function such as exp, on one vector
@@ -41,23 +41,36 @@ struct LoopCosts {
   int64_t l2_line = 200;
   int64_t last_cache_line = 400;
   int64_t memory_line = 800;
+  // The rest is of contractions. Wide vectors have more than 256 bits.
+  int64_t multiply_add = 50, wide_multiply_add = 100;
+  int64_t load = 50, wide_load = 100;  // a vector of a panel; a narrow load also broadcasts
+  int64_t instruction = 20;            // any, where multiplication and addition are two of them
+  int64_t tile = 2500;                 // calling a register tile
+  int64_t sum = 150;                   // finishing and storing one of its vectors
 };
-struct LoopCost {
+struct NamedCost {
   std::string_view name;
-  int64_t LoopCosts::* number;
+  int64_t Costs::* number;
 };
-inline constexpr LoopCost kLoopCosts[] = {
-    {"simple", &LoopCosts::simple},
-    {"divide", &LoopCosts::divide},
-    {"transcendental", &LoopCosts::transcendental},
-    {"access", &LoopCosts::access},
-    {"pattern", &LoopCosts::pattern},
-    {"gather", &LoopCosts::gather},
-    {"scatter", &LoopCosts::scatter},
-    {"launch", &LoopCosts::launch},
-    {"l2_line", &LoopCosts::l2_line},
-    {"last_cache_line", &LoopCosts::last_cache_line},
-    {"memory_line", &LoopCosts::memory_line},
+inline constexpr NamedCost kCosts[] = {
+    {"simple", &Costs::simple},
+    {"divide", &Costs::divide},
+    {"transcendental", &Costs::transcendental},
+    {"access", &Costs::access},
+    {"pattern", &Costs::pattern},
+    {"gather", &Costs::gather},
+    {"scatter", &Costs::scatter},
+    {"launch", &Costs::launch},
+    {"l2_line", &Costs::l2_line},
+    {"last_cache_line", &Costs::last_cache_line},
+    {"memory_line", &Costs::memory_line},
+    {"multiply_add", &Costs::multiply_add},
+    {"wide_multiply_add", &Costs::wide_multiply_add},
+    {"load", &Costs::load},
+    {"wide_load", &Costs::wide_load},
+    {"instruction", &Costs::instruction},
+    {"tile", &Costs::tile},
+    {"sum", &Costs::sum},
 };
 
 struct DeviceProfile {
@@ -73,9 +86,11 @@ struct DeviceProfile {
   bool fused_multiply_add = false;
   // True when one instruction adds four products of bytes (vpdpbusd). Absent in a file: false.
   bool int8_dot_product = false;
+  // The first cache, and the lines that share a set of it. Absent in a file: these.
+  int64_t l1_bytes = 32 * 1024, l1_ways = 8;
   int64_t l2_bytes = 1024 * 1024;
   int64_t last_cache_bytes = int64_t{32} << 20;  // that one core can fill. Absent in a file: 32 MiB
-  LoopCosts costs;                               // absent in a file: these, and each member
+  Costs costs;                                   // absent in a file: these, and each member
   int64_t scratch_limit = kScratchLimit;         // bytes per worker, at most kScratchLimit
   std::vector<std::string> engines;              // engine names that exist on this device
   std::vector<DescribedEngine> described_engines;
@@ -88,7 +103,7 @@ struct ValueRange {
 };
 inline constexpr ValueRange kVectorBits{128, 512}, kVectorRegisters{16, 32};
 inline constexpr ValueRange kCacheBytes{1, int64_t{1} << 40}, kScratchBytes{0, kScratchLimit};
-inline constexpr ValueRange kCosts{1, int64_t{1} << 30};
+inline constexpr ValueRange kCacheWays{1, 64}, kCostRange{1, int64_t{1} << 30};
 
 // Returns why generated code cannot rely on the facts about the machine, each of which is in its
 // range; empty: it can.

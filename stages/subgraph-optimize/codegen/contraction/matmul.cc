@@ -1,13 +1,12 @@
 // MatMul kernels address A and B by strides; B is packed beforehand, read in place, or packed into
 // scratch panel by panel. A reduction whose length is known only when the kernel runs, and is then
-// too long for a panel in scratch, makes the kernel read B in place. Fixed and symbolic kernels
-// differ only in the loops around the tiles.
+// too long for a panel in scratch, makes the kernel read B in place.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
-#include "stages/subgraph-optimize/codegen/contraction/contraction_nest.h"
+#include "stages/subgraph-optimize/codegen/contraction/nest.h"
 #include "stages/subgraph-optimize/codegen/contraction/pack_emitter.h"
-#include "stages/subgraph-optimize/codegen/contraction/symbolic_nest.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
 
 namespace sluice {
@@ -31,8 +30,7 @@ Result<void> check(const MatMulSpec& spec) {
   return check_epilogue(spec.epilogue, spec.batch.size());
 }
 
-// Emits the tile functions (microkernel.h) and the nest around them (contraction_nest.h, for
-// symbolic sizes symbolic_nest.h):
+// Emits the tile functions (microkernel.h) and the nest around them (nest.h):
 //
 //   for entry in the block's batch entries:
 //     for panels of nr columns, panel_group at a time:
@@ -57,80 +55,43 @@ class MatMulEmitter {
 
   Result<GeneratedKernel> emit() {
     const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
-    if (is_symbolic_) return emit_symbolic(entry);
-    return emit_fixed(entry);
-  }
-
- private:
-  Result<GeneratedKernel> emit_fixed(const std::string& entry) {
-    ContractionNest nest;
-    nest.rows = spec_.m.factor;
-    nest.columns = spec_.n.factor;
-    nest.batch = batch_.factor;
-    nest.plan = plan_;
-    const TileFunctions tiles = emit_tile_functions(
-        nest, [&](const TileShape& shape) { return emit_tile_function(shape); });
-    begin(entry);
-    nest.enter = [&](Value* batch) { enter(batch); };
-    if (packs_b_) nest.prepare_panels = [&](Value* panel, Value*) { pack_panel(panel); };
-    nest.prepare_rows = [&](Value* tile, int) {
-      return b_.at(a_entry_, b_.mul(tile, plan_.rows * spec_.a_row_stride.factor));
-    };
-    nest.call = [&](Value* a, Value* tile, Value* panel, bool row_remainder,
-                    bool column_remainder) {
-      b_.ir().CreateCall(tiles[row_remainder][column_remainder],
-                         arguments(a, b_.mul(tile, plan_.rows), panel, nullptr));
-    };
-    emit_nest(b_, nest);
-    b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
-    kernel.blocks = plan_.blocks;
-    kernel.scratch_bytes = packs_b_ ? static_cast<uint64_t>(spec_.k.factor * plan_.nr * 4) : 0;
-    kernel.multiply_adds = batch_ * spec_.m * spec_.n * spec_.k;
-    return kernel;
-  }
-
-  Result<GeneratedKernel> emit_symbolic(const std::string& entry) {
-    const SymbolicNest nest = make_nest();
-    const SymbolicTiles tiles = emit_symbolic_tiles(nest);
+    const ContractionNest nest = make_nest();
+    const TileFunctions tiles = emit_tiles(nest);
     const bool may_be_long = packs_b_ && !spec_.k.is_fixed();
-    const SymbolicNest in_place = make_nest_in_place();
-    SymbolicTiles tiles_in_place;
-    if (may_be_long) reading_in_place([&] { tiles_in_place = emit_symbolic_tiles(in_place); });
+    const ContractionNest in_place = make_nest_in_place();
+    std::optional<TileFunctions> tiles_in_place;
+    if (may_be_long) reading_in_place([&] { tiles_in_place = emit_tiles(in_place); });
     begin(entry);
     if (may_be_long) {
       Value* fits = b_.ir().CreateICmpSLE(b_.value(spec_.k), b_.index(longest_panel()));
       b_.if_else(
-          fits, [&] { emit_symbolic_nest(nest, tiles); },
-          [&] { reading_in_place([&] { emit_symbolic_nest(in_place, tiles_in_place); }); });
+          fits, [&] { emit_loops(nest, tiles); },
+          [&] { reading_in_place([&] { emit_loops(in_place, *tiles_in_place); }); });
     } else {
-      emit_symbolic_nest(nest, tiles);
+      emit_loops(nest, tiles);
     }
     b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, {.knows_target = true}));
-    set_launch(nest, kernel);
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, {.knows_target = is_symbolic_}));
+    set_launch(nest, b_.profile(), kernel);
     if (packs_b_)
       kernel.scratch_bytes =
           static_cast<uint64_t>((may_be_long ? longest_panel() : spec_.k.factor) * plan_.nr * 4);
     return kernel;
   }
 
-  using SymbolicTiles = std::vector<std::pair<TileShape, llvm::Function*>>;
-
-  SymbolicNest make_nest() const {
-    SymbolicNest nest;
-    nest.rows = spec_.m;
-    nest.columns = spec_.n;
-    nest.reduction = spec_.k;
-    nest.batch = batch_;
+ private:
+  ContractionNest make_nest() const {
+    ContractionNest nest;
+    nest.batch = batch_, nest.rows = spec_.m, nest.columns = spec_.n, nest.reduction = spec_.k;
     nest.plan = plan_;
+    nest.is_symbolic = is_symbolic_;
     nest.panels_are_dear = packs_b_;
     return nest;
   }
 
   // Makes a nest with few tile functions, since such reductions are rare.
-  SymbolicNest make_nest_in_place() const {
-    SymbolicNest nest = make_nest();
+  ContractionNest make_nest_in_place() const {
+    ContractionNest nest = make_nest();
     nest.plan.vectors = 1;
     nest.plan.nr = plan_.lanes;
     nest.plan.rows = std::min(plan_.rows, 8);
@@ -148,25 +109,21 @@ class MatMulEmitter {
     plan_ = plan;
   }
 
-  SymbolicTiles emit_symbolic_tiles(const SymbolicNest& nest) {
-    SymbolicTiles tiles;
-    for (const TileShape& shape : nest_tile_shapes(nest, b_.has_masks()))
-      tiles.emplace_back(shape, emit_tile_function(shape));
-    return tiles;
+  TileFunctions emit_tiles(const ContractionNest& nest) {
+    return {nest, b_.has_masks(),
+            [&](const TileShape& shape) { return emit_tile_function(shape); }};
   }
 
-  void emit_symbolic_nest(SymbolicNest nest, const SymbolicTiles& tiles) {
+  void emit_loops(ContractionNest nest, const TileFunctions& tiles) {
     nest.enter = [&](Value* batch) { enter(batch); };
-    if (packs_b_) nest.prepare_panel = [&](Value* panel) { pack_panel(panel); };
+    if (packs_b_) nest.prepare_panels = [&](Value* panel) { pack_panel(panel); };
     nest.prepare_rows = [&](Value* row, Value*) {
       return b_.at(a_entry_, b_.mul(row, spec_.a_row_stride));
     };
-    nest.call = [&](const TileShape& shape, Value* a, const SymbolicNest::Place& place) {
-      IrValues values = arguments(a, place.row, place.panel, place.column);
-      values.insert(values.end(), {b_.symbols(), place.active});
-      const auto tile = std::find_if(tiles.begin(), tiles.end(),
-                                     [&](const auto& known) { return known.first == shape; });
-      b_.ir().CreateCall(tile->second, values);
+    nest.call = [&](const TileShape& shape, Value* a, const ContractionNest::Place& place) {
+      IrValues values = arguments(a, place);
+      if (is_symbolic_) values.insert(values.end(), {b_.symbols(), place.active});
+      b_.ir().CreateCall(tiles.of(shape), values);
     };
     emit_nest(b_, nest);
   }
@@ -277,17 +234,16 @@ class MatMulEmitter {
     return has_strided_columns() ? b_.mul(columns, spec_.b_column_stride) : columns;
   }
 
-  // Returns the arguments of the tile function; in_panel: columns of the panel before the tile,
-  // null for none.
-  IrValues arguments(Value* a, Value* row, Value* panel, Value* in_panel) {
-    Value* column = b_.mul(panel, plan_.nr);
+  // Returns the arguments of the tile function.
+  IrValues arguments(Value* a, const ContractionNest::Place& place) {
+    Value* row = place.row;
+    Value* first = b_.mul(place.panel, plan_.nr);
     Value* bp = panel_buffer_;
     if (!packs_b_)
-      bp = b_.at(b_entry_, spec_.b_packed ? b_.mul(panel, spec_.k * plan_.nr) : b_columns(column));
-    if (in_panel != nullptr) {
-      column = b_.add(column, in_panel);
-      bp = b_.at(bp, packs_b_ || spec_.b_packed ? in_panel : b_columns(in_panel));
-    }
+      bp = b_.at(b_entry_,
+                 spec_.b_packed ? b_.mul(place.panel, spec_.k * plan_.nr) : b_columns(first));
+    bp = b_.at(bp, packs_b_ || spec_.b_packed ? place.column : b_columns(place.column));
+    Value* column = b_.add(first, place.column);
     IrValues values = {a, bp, b_.at(b_.at(c_entry_, b_.mul(row, spec_.c_row_stride)), column), row};
     for (size_t n = 0; n < operand_entries_.size(); ++n) {
       values.push_back(

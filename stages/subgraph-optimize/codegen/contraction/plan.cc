@@ -8,56 +8,24 @@
 namespace sluice {
 namespace {
 
-struct Tile {
-  int lanes, vectors, rows;
-};
-
-// Returns the cycles of one reduction step of a tile: those of the busier of the multiply-add and
-// the load units. Full-width operations of a 512-bit machine take both halves of its units (true of
-// the cores with double-pumped units, harmless for the others). Without fused multiply-add and
-// broadcasting loads, the number of instructions decides: copy, multiply, add per vector; load and
-// shuffle per row.
-double step_cycles(const Tile& tile, const DeviceProfile& profile) {
-  const double products = tile.rows * tile.vectors;
-  if (!profile.fused_multiply_add)
-    return std::max(0.5 * products, (3 * products + 2.5 * tile.rows + tile.vectors) / 5);
-  const double width = tile.lanes * 32 > 256 ? 1.0 : 0.5;
-  const double loads = tile.vectors * width + tile.rows * 0.5;
-  // Rows and vectors that are not the bottleneck still have a cost: streams to prefetch, code to
-  // compile.
-  return std::max(products * width, loads) + 0.03 * tile.rows + 0.05 * tile.vectors;
-}
-
-double tile_cycles(const Tile& tile, int64_t reduction, const DeviceProfile& profile) {
-  constexpr double kCall = 25;
-  constexpr double kPerStore = 1.5;
-  return static_cast<double>(reduction) * step_cycles(tile, profile) + kCall +
-         kPerStore * tile.rows * tile.vectors;
-}
-
-// Returns a factor for cache conflicts: more rows than the first cache has ways, at a distance that
-// maps them all to one set, push each other out.
-double conflict_factor(const Tile& tile, const ContractionSize& size) {
-  if (size.row_bytes == 0 || size.row_bytes % 2048 != 0) return 1;
-  const int ways_used = size.row_bytes % 4096 == 0 ? tile.rows : ceil_div(tile.rows, 2);
-  return ways_used > 7 ? 1.3 : 1;
-}
-
-double panel_cycles(const Tile& tile, const ContractionSize& size, int64_t columns,
+double panel_cycles(const RegisterTile& tile, const ContractionSize& size, int64_t columns,
                     const DeviceProfile& profile) {
-  Tile used = tile;
+  RegisterTile used = tile;
   used.vectors = static_cast<int>(ceil_div(columns, tile.lanes));
-  const double full = tile_cycles(used, size.reduction, profile) + size.row_cycles * used.rows;
+  const double full =
+      tile_cycles(used, size.reduction, size.operands, profile) + size.row_cycles * used.rows;
   const int64_t remainder = size.rows % tile.rows;
   double total = full * static_cast<double>(size.rows / tile.rows);
   if (remainder > 0) {
     used.rows = static_cast<int>(remainder);
-    total += tile_cycles(used, size.reduction, profile) + size.row_cycles * used.rows;
+    total +=
+        tile_cycles(used, size.reduction, size.operands, profile) + size.row_cycles * used.rows;
   }
-  return total * conflict_factor(tile, size);
+  return total * conflict_factor(tile.rows, size.row_bytes, profile);
 }
 
-double entry_cycles(const Tile& tile, const ContractionSize& size, const DeviceProfile& profile) {
+double entry_cycles(const RegisterTile& tile, const ContractionSize& size,
+                    const DeviceProfile& profile) {
   const int64_t nr = int64_t{tile.lanes} * tile.vectors;
   const int64_t remainder = size.columns % nr;
   double total = static_cast<double>(size.columns / nr) * panel_cycles(tile, size, nr, profile);
@@ -71,24 +39,15 @@ double entry_cycles(const Tile& tile, const ContractionSize& size, const DeviceP
 
 constexpr int kMaxVectors = 5;
 
-// Returns whether the sums, a step's vectors of B and the broadcast element of A fit; beyond these
-// limits LLVM's register allocator starts to spill (found by counting).
-bool fits_registers(const Tile& tile, const DeviceProfile& profile) {
-  const int sums = tile.rows * tile.vectors;
-  if (!profile.fused_multiply_add) return sums <= 9;
-  if (profile.vector_registers < 32 && tile.vectors == 1) return sums <= 8;
-  return sums + tile.vectors + 1 <= profile.vector_registers;
-}
-
-Tile choose_tile(const ContractionSize& size, const DeviceProfile& profile) {
-  Tile best{};
+RegisterTile choose_tile(const ContractionSize& size, const DeviceProfile& profile) {
+  RegisterTile best{};
   double best_cycles = 0;
   for (int lanes = profile.vector_bits / 32; lanes >= 4; lanes /= 2) {
     for (int vectors = 1; vectors <= kMaxVectors; ++vectors) {
       if (vectors > 1 && int64_t{lanes} * (vectors - 1) >= size.columns) break;
       for (int rows = 1; rows <= size.rows; ++rows) {
-        const Tile tile{lanes, vectors, rows};
-        if (!fits_registers(tile, profile)) break;
+        const RegisterTile tile{lanes, vectors, rows};
+        if (!fits_registers(tile, size.operands, profile)) break;
         const double cycles = entry_cycles(tile, size, profile);
         if (best.rows == 0 || cycles < best_cycles) {
           best = tile;
@@ -107,17 +66,14 @@ int64_t even_parts(int64_t items, int64_t limit) {
   return ceil_div(items, ceil_div(items, limit));
 }
 
-// Chooses the blocks: enough to keep many threads busy evenly, few enough that each is worth a
-// launch.
+// Chooses how blocks share batch entries, rows and panels.
 void choose_blocks(const ContractionSize& size, double cycles, const DeviceProfile& profile,
                    ContractionPlan& plan) {
-  constexpr double kBlockCycles = 40000;
-  constexpr int64_t kMaxBlocks = 32;
-  constexpr double kBytesPerCycle = 8;  // from memory, when the rows are too few to hide it
-  cycles =
-      std::max(cycles, static_cast<double>(size.columns * size.reduction * 4) / kBytesPerCycle);
-  const int64_t wanted = std::clamp<int64_t>(
-      static_cast<int64_t>(cycles * static_cast<double>(size.batch) / kBlockCycles), 1, kMaxBlocks);
+  // Reading the panels, when the rows are too few to hide it.
+  const double read = static_cast<double>(size.columns * size.reduction * 4) / 64 *
+                      static_cast<double>(profile.costs.memory_line) / 100;
+  const int64_t wanted =
+      count_blocks(std::max(cycles, read) * static_cast<double>(size.batch), kMaxBlocks, profile);
   const int64_t tiles = ceil_div(size.rows, plan.rows);
   const int64_t panel_bytes = plan.nr * size.reduction * 4;
   const int64_t per_entry = std::max<int64_t>(1, wanted / size.batch);
@@ -142,7 +98,7 @@ void choose_blocks(const ContractionSize& size, double cycles, const DeviceProfi
   plan.panel_group = std::min(plan.panel_group, ceil_div(plan.panels, plan.panel_blocks));
 }
 
-ContractionPlan plan_with(const Tile& tile, const ContractionSize& size,
+ContractionPlan plan_with(const RegisterTile& tile, const ContractionSize& size,
                           const DeviceProfile& profile) {
   ContractionPlan plan;
   plan.lanes = tile.lanes;

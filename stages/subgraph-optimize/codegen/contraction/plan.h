@@ -1,7 +1,8 @@
-// The cost model of choose_matmul_plan and choose_conv_plan.
+// The choice of a contraction's tile and of how its blocks share the work.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/codegen.h"
+#include "stages/subgraph-optimize/codegen/cost.h"
 
 namespace sluice {
 
@@ -14,6 +15,7 @@ struct ContractionSize {
   int64_t row_bytes = 0;  // from one row of A to the next, usually; 0 when rows are copied
   // Work per row besides the products, in cycles: finding row pointers or copying rows.
   double row_cycles = 0;
+  TileOperands operands = {};
 };
 
 ContractionPlan choose_plan(const ContractionSize& size, const DeviceProfile& profile);

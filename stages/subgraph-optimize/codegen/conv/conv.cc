@@ -3,9 +3,8 @@
 // loops around the tiles.
 #include <algorithm>
 
-#include "stages/subgraph-optimize/codegen/contraction/contraction_nest.h"
+#include "stages/subgraph-optimize/codegen/contraction/nest.h"
 #include "stages/subgraph-optimize/codegen/contraction/plan.h"
-#include "stages/subgraph-optimize/codegen/contraction/symbolic_nest.h"
 #include "stages/subgraph-optimize/codegen/conv/conv_rows.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
 
@@ -35,8 +34,7 @@ Result<void> check(const ConvSpec& s) {
   return check_epilogue(s.epilogue, 1);
 }
 
-// Emits the tile functions (microkernel.h) and the nest around them (contraction_nest.h, for
-// symbolic sizes symbolic_nest.h):
+// Emits the tile functions (microkernel.h) and the nest around them (nest.h):
 //
 //   for group in the block's groups:
 //     for panels of nr output channels, panel_group at a time:
@@ -63,71 +61,40 @@ class ConvEmitter {
                         s_.kh, s_.kw, scratch, b_.profile().scratch_limit);
     }
     const std::string entry = kernel_entry(canonical_text(s_), b_.profile());
-    SLUICE_ASSIGN(GeneratedKernel kernel, is_fixed(s_) ? emit_fixed(entry) : emit_symbolic(entry));
+    ContractionNest nest = make_nest();
+    const TileFunctions tiles(nest, b_.has_masks(),
+                              [&](const TileShape& shape) { return emit_tile_function(shape); });
+    begin(entry);
+    nest.enter = [&](Value* group) { enter(group); };
+    nest.prepare_rows = [&](Value* row, Value* rows) { return prepare_rows(row, rows); };
+    nest.call = [&](const TileShape& shape, Value* a, const ContractionNest::Place& place) {
+      IrValues values = arguments(a, place.row, place.panel);
+      if (nest.is_symbolic) values.insert(values.end(), {b_.symbols(), place.active});
+      b_.ir().CreateCall(tiles.of(shape), values);
+    };
+    emit_nest(b_, nest);
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, {.knows_target = nest.is_symbolic}));
+    set_launch(nest, b_.profile(), kernel);
     kernel.scratch_bytes = scratch;
-    kernel.multiply_adds = s_.n * s_.oh * s_.ow * (s_.co * reduction());
     return kernel;
   }
 
  private:
   int64_t reduction() const { return s_.kh * s_.kw * (s_.ci / s_.groups); }
 
-  Result<GeneratedKernel> emit_fixed(const std::string& entry) {
+  ContractionNest make_nest() const {
     ContractionNest nest;
-    nest.batch = s_.groups;
-    nest.rows = (s_.n * s_.oh * s_.ow).factor;
-    nest.columns = s_.co / s_.groups;
-    nest.plan = plan_;
-    const TileFunctions tiles = emit_tile_functions(
-        nest, [&](const TileShape& shape) { return emit_tile_function(shape); });
-    begin(entry);
-    nest.enter = [&](Value* group) { enter(group); };
-    nest.prepare_rows = [&](Value* tile, int rows) {
-      return prepare_rows(b_.mul(tile, plan_.rows), b_.index(rows));
-    };
-    nest.call = [&](Value* a, Value* tile, Value* panel, bool row_remainder,
-                    bool column_remainder) {
-      b_.ir().CreateCall(tiles[row_remainder][column_remainder],
-                         arguments(a, b_.mul(tile, plan_.rows), panel));
-    };
-    emit_nest(b_, nest);
-    b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
-    kernel.blocks = plan_.blocks;
-    return kernel;
-  }
-
-  Result<GeneratedKernel> emit_symbolic(const std::string& entry) {
-    SymbolicNest nest;
-    nest.batch = s_.groups;
-    nest.rows = s_.n * s_.oh * s_.ow;
-    nest.columns = s_.co / s_.groups;
-    nest.reduction = reduction();
-    nest.plan = plan_;
+    nest.batch = s_.groups, nest.rows = s_.n * s_.oh * s_.ow, nest.columns = s_.co / s_.groups;
+    nest.reduction = reduction(), nest.plan = plan_;
+    nest.is_symbolic = !is_fixed(s_);
     nest.has_many_rows = true;
-    std::vector<std::pair<TileShape, llvm::Function*>> tiles;
-    for (const TileShape& shape : nest_tile_shapes(nest, b_.has_masks()))
-      tiles.emplace_back(shape, emit_tile_function(shape));
-    begin(entry);
-    b_.set_symbols(b_.symbols_argument());
-    nest.enter = [&](Value* group) { enter(group); };
-    nest.prepare_rows = [&](Value* row, Value* rows) { return prepare_rows(row, rows); };
-    nest.call = [&](const TileShape& shape, Value* a, const SymbolicNest::Place& place) {
-      IrValues values = arguments(a, place.row, place.panel);
-      values.insert(values.end(), {b_.symbols(), place.active});
-      const auto tile = std::find_if(tiles.begin(), tiles.end(),
-                                     [&](const auto& known) { return known.first == shape; });
-      b_.ir().CreateCall(tile->second, values);
-    };
-    emit_nest(b_, nest);
-    b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, {.knows_target = true}));
-    set_launch(nest, kernel);
-    return kernel;
+    return nest;
   }
 
   void begin(const std::string& entry) {
     b_.begin_kernel(entry);
+    if (!is_fixed(s_)) b_.set_symbols(b_.symbols_argument());
     y_ = b_.pointer_argument(0);
     x_ = b_.pointer_argument(1);
     weights_ = b_.pointer_argument(2);

@@ -5,68 +5,47 @@
 #include "fmt/format.h"
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/conv/direct_geometry.h"
+#include "stages/subgraph-optimize/codegen/cost.h"
 
 namespace sluice {
 namespace {
 
 constexpr int64_t kMaxKernel = 16;  // kernel rows or columns that are written out
-constexpr int64_t kMaxBlocks = 32;
-constexpr double kBlockCycles = 40000;
-
-double width(int lanes) { return lanes > 8 ? 1.0 : 0.5; }
-
-bool fits_registers(int rows, int vectors, const DeviceProfile& profile) {
-  if (!profile.fused_multiply_add) return rows * vectors <= 9;
-  if (profile.vector_registers < 32)
-    return rows * vectors <= 12 && rows * vectors + vectors + 1 <= 16;
-  return rows * vectors + vectors + 1 <= 30;
-}
-
-// Returns the cycles of one step of a tile: those of the busiest unit. Vector loads mostly cross
-// cache lines.
-double step_cycles(int rows, int vectors, int lanes, const DeviceProfile& profile) {
-  const double products = rows * vectors;
-  if (!profile.fused_multiply_add)
-    return std::max(0.5 * products, (3 * products + 2.5 * rows + vectors) / 5);
-  const double maximum =
-      std::max(products * width(lanes), vectors * width(lanes) * 1.5 + rows * 0.5);
-  // Few sums have to wait for each other.
-  return std::max(maximum, 0.5) + 0.1;
-}
-
-double tile_cycles(int rows, int vectors, int lanes, int64_t reduction,
-                   const DeviceProfile& profile) {
-  return static_cast<double>(reduction) * step_cycles(rows, vectors, lanes, profile) + 25 +
-         2.0 * rows * vectors;
+// Vectors of planes begin at any column, and their addresses differ from row to row.
+TileOperands plane_operands(const DeviceProfile& profile) {
+  return {1.5, profile.vector_registers / 16};
 }
 
 // Returns the cycles of all tiles of one group over `positions` output pixels.
-double tiles_cycles(const ConvSpec& s, int rows, int vectors, int lanes, int64_t positions,
+double tiles_cycles(const ConvSpec& s, const RegisterTile& tile, int64_t positions,
                     const DeviceProfile& profile) {
   const int64_t channels = s.co / s.groups, reduction = s.ci / s.groups * s.kh * s.kw;
-  const auto along_pixels = [&](int r) {
-    const int64_t pixels = int64_t{vectors} * lanes;
-    double cycles = static_cast<double>(positions / pixels) *
-                    tile_cycles(r, vectors, lanes, reduction, profile);
-    if (const int64_t remainder = positions % pixels; remainder > 0) {
-      cycles +=
-          tile_cycles(r, static_cast<int>(ceil_div(remainder, lanes)), lanes, reduction, profile);
-    }
-    return cycles;
+  const int64_t pixels = int64_t{tile.vectors} * tile.lanes;
+  const auto cycles_of = [&](int vectors, int rows) {
+    return tile_cycles({tile.lanes, vectors, rows}, reduction, plane_operands(profile), profile);
   };
-  double cycles = static_cast<double>(channels / rows) * along_pixels(rows);
-  if (channels % rows > 0) cycles += along_pixels(static_cast<int>(channels % rows));
+  const auto along_pixels = [&](int rows) {
+    const double whole = static_cast<double>(positions / pixels) * cycles_of(tile.vectors, rows);
+    const int64_t remainder = positions % pixels;
+    return remainder == 0
+               ? whole
+               : whole + cycles_of(static_cast<int>(ceil_div(remainder, tile.lanes)), rows);
+  };
+  double cycles = static_cast<double>(channels / tile.rows) * along_pixels(tile.rows);
+  if (channels % tile.rows > 0) cycles += along_pixels(static_cast<int>(channels % tile.rows));
   return cycles;
 }
 
 // Returns the cycles that prepare the planes of one group for one chunk.
-double copy_cycles(const ConvSpec& s, const DirectGeometry& geometry,
-                   const DeviceProfile& profile) {
+double plane_cycles(const ConvSpec& s, const DirectGeometry& geometry,
+                    const DeviceProfile& profile) {
   if (geometry.in_place) return 0;
   const int lanes = profile.vector_bits / 32;
   const double vectors = static_cast<double>(ceil_div(s.ow.nominal, lanes));
-  const double row = 6 + vectors * (1 + 1.5 * static_cast<double>(s.stride_w)) *
-                             (profile.fused_multiply_add ? 1 : 1.5);
+  const double access = static_cast<double>(profile.costs.access) / 100;
+  // Vectors without masks are copied in pieces.
+  const double pieces = profile.vector_bits >= 256 ? 1 : 1.5;
+  const double row = access * (6 + vectors * (1 + 1.5 * static_cast<double>(s.stride_w)) * pieces);
   return row *
          static_cast<double>(s.ci / s.groups * s.kw * static_cast<int64_t>(geometry.phases.size()) *
                              geometry.plane_rows());
@@ -76,8 +55,7 @@ int64_t choose_chunk_rows(const ConvSpec& s, const DeviceProfile& profile) {
   const double lanes = profile.vector_bits / 32;
   const double cycles = static_cast<double>(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co) *
                         static_cast<double>(s.ci / s.groups * s.kh * s.kw) / lanes;
-  const int64_t wanted =
-      std::clamp<int64_t>(static_cast<int64_t>(cycles / kBlockCycles), 1, kMaxBlocks);
+  const int64_t wanted = count_blocks(cycles, kMaxBlocks, profile);
   int64_t rows = ceil_div(s.oh.nominal,
                           std::clamp<int64_t>(wanted / (s.n.nominal * s.groups), 1, s.oh.nominal));
   const DirectGeometry one(s, 1);
@@ -96,10 +74,11 @@ void choose_direct_tile(const ConvSpec& s, const std::vector<int64_t>& chunks,
   const int full = profile.vector_bits / 32, minimum = chunks.size() == 1 ? 4 : full;
   for (int lanes = full; lanes >= minimum; lanes /= 2) {
     for (int vectors = 1; vectors <= 8; ++vectors) {
-      for (int rows = 1; rows <= channels && fits_registers(rows, vectors, profile); ++rows) {
+      for (int rows = 1; rows <= channels; ++rows) {
+        const RegisterTile tile{lanes, vectors, rows};
+        if (!fits_registers(tile, plane_operands(profile), profile)) break;
         double cycles = 0;
-        for (const int64_t positions : chunks)
-          cycles += tiles_cycles(s, rows, vectors, lanes, positions, profile);
+        for (const int64_t positions : chunks) cycles += tiles_cycles(s, tile, positions, profile);
         cycles /= static_cast<double>(chunks.size());
         if (plan.rows > 0 && cycles >= plan.cycles) continue;
         plan.lanes = lanes, plan.vectors = vectors, plan.rows = rows;
@@ -129,10 +108,9 @@ void bound_chunks(const ConvSpec& spec, const DirectGeometry& geometry,
   plan.scratch_bytes = geometry.spread_scratch_bytes(spec, plan.phase_floats);
 }
 
-// Estimates a copy to another format from the bandwidth of the caches. One channel has the same
-// bytes in both.
-double copy_cycles_of(int64_t elements, int64_t channels) {
-  return channels == 1 ? 0 : 0.4 * static_cast<double>(elements) + 100;
+// Estimates a copy to another format. One channel has the same bytes in both.
+double format_cycles(int64_t elements, int64_t channels, const DeviceProfile& profile) {
+  return channels == 1 ? 0 : copy_cycles(elements, profile);
 }
 
 // Returns the convolution with its nominal sizes, at least 1, in place of symbolic ones.
@@ -143,12 +121,6 @@ ConvSpec at_nominal(ConvSpec s) {
 }
 
 }  // namespace
-
-int64_t conv_multiply_adds_per_block(const Extent& multiply_adds, double cycles) {
-  const double per_cycle =
-      static_cast<double>(std::max<int64_t>(multiply_adds.nominal, 1)) / std::max(cycles, 1.0);
-  return std::max<int64_t>(1, static_cast<int64_t>(kBlockCycles * per_cycle));
-}
 
 Result<void> check_conv(const ConvSpec& s) {
   for (int64_t size : {s.n.factor, s.h.factor, s.w.factor, s.ci, s.oh.factor, s.ow.factor, s.co,
@@ -183,10 +155,8 @@ DirectConvPlan choose_direct_plan(const ConvSpec& spec, const DeviceProfile& pro
   choose_direct_tile(s, sizes, profile, plan);
   if (!is_fixed(spec) && !geometry.in_place) bound_chunks(spec, geometry, profile, plan);
   const int64_t items = s.n.nominal * s.groups * plan.chunks;
-  plan.cycles = (plan.cycles + copy_cycles(s, geometry, profile)) * static_cast<double>(items);
-  plan.blocks = static_cast<uint32_t>(std::min(
-      items, std::clamp<int64_t>(static_cast<int64_t>(plan.cycles / kBlockCycles), 1, kMaxBlocks)));
-  if (!is_fixed(spec)) plan.blocks = kMaxBlocks;
+  plan.cycles = (plan.cycles + plane_cycles(s, geometry, profile)) * static_cast<double>(items);
+  plan.blocks = is_fixed(spec) ? count_blocks(plan.cycles, items, profile) : kMaxBlocks;
   return plan;
 }
 
@@ -200,27 +170,29 @@ DepthwisePlan choose_depthwise_plan(const ConvSpec& spec, const DeviceProfile& p
   const int64_t channel_vectors = ceil_div(s.co, plan.lanes);
   plan.vectors = static_cast<int>(std::min<int64_t>(channel_vectors, 2));
   plan.nr = channel_vectors * plan.lanes;
-  const int sums = profile.vector_registers >= 32 ? 24 : profile.fused_multiply_add ? 10 : 8;
-  const int64_t maximum = sums / plan.vectors;
+  const int64_t maximum =
+      max_rows(plan.lanes, plan.vectors, {1, profile.vector_registers / 8}, profile);
   const bool has_known_width = spec.w.is_fixed() && spec.ow.is_fixed();
   plan.pixels = static_cast<int>(
       has_known_width ? ceil_div(s.ow.nominal, ceil_div(s.ow.nominal, maximum)) : maximum);
   const double taps = static_cast<double>(s.kh * s.kw);
-  const double per_vector = taps * (profile.fused_multiply_add ? width(plan.lanes) * 1.2 : 1.0) + 4;
+  const double per_vector =
+      taps * (profile.fused_multiply_add ? multiply_add_cycles(plan.lanes, profile) * 1.2 : 1.0) +
+      4;
   plan.cycles =
       static_cast<double>(s.n.nominal * s.oh.nominal * s.ow.nominal * channel_vectors) * per_vector;
   const int64_t items = s.n.nominal * s.oh.nominal * ceil_div(channel_vectors, plan.vectors);
-  plan.blocks = static_cast<uint32_t>(std::min(
-      items, std::clamp<int64_t>(static_cast<int64_t>(plan.cycles / kBlockCycles), 1, kMaxBlocks)));
-  if (!is_fixed(spec)) plan.blocks = kMaxBlocks;
+  plan.blocks = is_fixed(spec) ? count_blocks(plan.cycles, items, profile) : kMaxBlocks;
   return plan;
 }
 
 ConvKind choose_conv_kind(const ConvSpec& spec, const DeviceProfile& profile,
                           const ConvStorage& stored) {
   const ConvSpec s = at_nominal(spec);
-  const double copy_x = copy_cycles_of(s.n.nominal * s.ci * s.h.nominal * s.w.nominal, s.ci),
-               copy_y = copy_cycles_of(s.n.nominal * s.co * s.oh.nominal * s.ow.nominal, s.co);
+  const double copy_x =
+                   format_cycles(s.n.nominal * s.ci * s.h.nominal * s.w.nominal, s.ci, profile),
+               copy_y =
+                   format_cycles(s.n.nominal * s.co * s.oh.nominal * s.ow.nominal, s.co, profile);
   const auto copies_to = [&](const StorageMap& map) {
     return (stored.x == map ? 0 : copy_x) + (stored.y == map ? 0 : copy_y);
   };

@@ -69,10 +69,6 @@ struct ConvStorage {
 ConvKind choose_conv_kind(const ConvSpec& conv, const DeviceProfile& profile,
                           const ConvStorage& stored);
 
-// Returns GeneratedKernel.multiply_adds_per_block of a symbolic convolution with this estimate of
-// cycles.
-int64_t conv_multiply_adds_per_block(const Extent& multiply_adds, double cycles);
-
 // Returns kCodegen for sizes below 1 or groups that do not divide the channels.
 Result<void> check_conv(const ConvSpec& conv);
 

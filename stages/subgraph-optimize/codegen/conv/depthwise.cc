@@ -4,8 +4,9 @@
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
-#include "stages/subgraph-optimize/codegen/contraction/symbolic_nest.h"
 #include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
+#include "stages/subgraph-optimize/codegen/cost.h"
+#include "stages/subgraph-optimize/codegen/emit/choice.h"
 #include "stages/subgraph-optimize/codegen/emit/epilogue_emitter.h"
 #include "stages/subgraph-optimize/codegen/emit/kernel_builder.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
@@ -84,7 +85,7 @@ class DepthwiseEmitter {
     kernel.multiply_adds = s_.n * s_.oh * s_.ow * (s_.co * s_.kh * s_.kw);
     if (is_symbolic_)
       kernel.multiply_adds_per_block =
-          conv_multiply_adds_per_block(kernel.multiply_adds, plan_.cycles);
+          multiply_adds_per_block(kernel.multiply_adds, plan_.cycles, b_.profile());
     return kernel;
   }
 

@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
-#include "stages/subgraph-optimize/codegen/contraction/symbolic_nest.h"
 #include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
 #include "stages/subgraph-optimize/codegen/conv/direct_planes.h"
+#include "stages/subgraph-optimize/codegen/cost.h"
+#include "stages/subgraph-optimize/codegen/emit/choice.h"
 #include "stages/subgraph-optimize/codegen/emit/epilogue_emitter.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
 
@@ -100,7 +101,7 @@ class DirectEmitter {
     kernel.blocks = plan_.blocks;
     kernel.multiply_adds = multiply_adds();
     kernel.multiply_adds_per_block =
-        conv_multiply_adds_per_block(kernel.multiply_adds, plan_.cycles);
+        multiply_adds_per_block(kernel.multiply_adds, plan_.cycles, b_.profile());
     kernel.scratch_bytes = plan_.scratch_bytes;
     return kernel;
   }

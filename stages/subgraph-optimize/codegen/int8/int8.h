@@ -64,6 +64,7 @@ struct Int8DepthwisePlan {
   int pixels = 0;   // of a tile, along a row of the output
   int64_t nr = 0;
   uint32_t blocks = 1;
+  double cycles = 0;  // estimated, one thread
 };
 
 Int8DepthwisePlan choose_int8_depthwise_plan(const ConvSpec& conv, const DeviceProfile& profile);

@@ -1,12 +1,10 @@
-// Convolutions and matrix products of bytes run the loops of contraction_nest or symbolic_nest
-// around integer tiles.
+// Convolutions and matrix products of bytes run the loops of nest.h around integer tiles.
 #include <algorithm>
 
 #include "fmt/format.h"
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
-#include "stages/subgraph-optimize/codegen/contraction/contraction_nest.h"
+#include "stages/subgraph-optimize/codegen/contraction/nest.h"
 #include "stages/subgraph-optimize/codegen/contraction/plan.h"
-#include "stages/subgraph-optimize/codegen/contraction/symbolic_nest.h"
 #include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
 #include "stages/subgraph-optimize/codegen/int8/int8_rows.h"
@@ -50,7 +48,19 @@ class Int8ConvEmitter {
           reduction_of(s_), plan_.scratch_bytes, b_.profile().scratch_limit);
     }
     const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
-    SLUICE_ASSIGN(GeneratedKernel kernel, is_fixed(s_) ? emit_fixed(entry) : emit_symbolic(entry));
+    ContractionNest nest = make_nest();
+    const TileFunctions tiles(nest, b_.has_masks(),
+                              [&](const TileShape& shape) { return emit_tile_function(shape); });
+    begin(entry);
+    nest.enter = [&](Value* group) { enter(group); };
+    nest.prepare_rows = [&](Value* row, Value* rows) { return prepare_rows(row, rows); };
+    nest.call = [&](const TileShape& shape, Value* x, const ContractionNest::Place& place) {
+      b_.ir().CreateCall(tiles.of(shape), arguments(x, place.row, place.panel));
+    };
+    emit_nest(b_, nest);
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
+    set_launch(nest, b_.profile(), kernel);
     kernel.scratch_bytes = plan_.scratch_bytes;
     return kernel;
   }
@@ -60,49 +70,12 @@ class Int8ConvEmitter {
   Extent rows() const { return s_.n * s_.oh * s_.ow; }
   int64_t panel_bytes() const { return tiles_.nr * reduction_.steps * plan_.unit; }
 
-  Result<GeneratedKernel> emit_fixed(const std::string& entry) {
+  ContractionNest make_nest() const {
     ContractionNest nest;
-    nest.batch = s_.groups, nest.rows = rows().factor, nest.columns = columns(), nest.plan = tiles_;
-    const TileFunctions tiles = emit_tile_functions(
-        nest, [&](const TileShape& shape) { return emit_tile_function(shape); });
-    begin(entry);
-    nest.enter = [&](Value* group) { enter(group); };
-    nest.prepare_rows = [&](Value* tile, int rows) {
-      return prepare_rows(b_.mul(tile, tiles_.rows), b_.index(rows));
-    };
-    nest.call = [&](Value* x, Value* tile, Value* panel, bool row_remainder,
-                    bool column_remainder) {
-      b_.ir().CreateCall(tiles[row_remainder][column_remainder],
-                         arguments(x, b_.mul(tile, tiles_.rows), panel));
-    };
-    emit_nest(b_, nest);
-    b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
-    kernel.blocks = tiles_.blocks;
-    kernel.multiply_adds = s_.groups * nest.rows * nest.columns * reduction_of(s_);
-    return kernel;
-  }
-
-  Result<GeneratedKernel> emit_symbolic(const std::string& entry) {
-    SymbolicNest nest;
-    nest.batch = s_.groups, nest.rows = rows(), nest.columns = columns(),
+    nest.batch = s_.groups, nest.rows = rows(), nest.columns = columns();
     nest.reduction = reduction_of(s_), nest.plan = tiles_;
-    std::vector<std::pair<TileShape, llvm::Function*>> tiles;
-    for (const TileShape& shape : nest_tile_shapes(nest, b_.has_masks()))
-      tiles.emplace_back(shape, emit_tile_function(shape));
-    begin(entry);
-    nest.enter = [&](Value* group) { enter(group); };
-    nest.prepare_rows = [&](Value* row, Value* rows) { return prepare_rows(row, rows); };
-    nest.call = [&](const TileShape& shape, Value* x, const SymbolicNest::Place& place) {
-      const auto tile = std::find_if(tiles.begin(), tiles.end(),
-                                     [&](const auto& known) { return known.first == shape; });
-      b_.ir().CreateCall(tile->second, arguments(x, place.row, place.panel));
-    };
-    emit_nest(b_, nest);
-    b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
-    set_launch(nest, kernel);
-    return kernel;
+    nest.is_symbolic = !is_fixed(s_);
+    return nest;
   }
 
   void begin(const std::string& entry) {
@@ -197,10 +170,9 @@ Int8Plan choose_int8_plan(const Int8ConvSpec& spec, const DeviceProfile& profile
       is_pointwise(s) ? 1
                       : static_cast<double>(s.kh) * (s.groups == 1 ? 1 : static_cast<double>(s.kw));
   if (plan.copies_rows) size.row_cycles = 10 + runs * 4 + static_cast<double>(steps) / 8;
-  DeviceProfile machine = profile;
-  if (plan.unit == 2) machine.vector_registers -= 2;  // for the products in flight
+  if (plan.unit == 2) size.operands.reserved_registers = 2;  // for the products in flight
   plan.tiles =
-      is_fixed(s) ? choose_plan(size, machine) : choose_symbolic_plan(size, true, false, machine);
+      is_fixed(s) ? choose_plan(size, profile) : choose_symbolic_plan(size, true, false, profile);
   if (!plan.copies_rows) return plan;
   plan.row_bytes = copied_row_bytes(steps);
   plan.tiles.rows = static_cast<int>(

@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
+#include "stages/subgraph-optimize/codegen/cost.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
 #include "stages/subgraph-optimize/codegen/int8/int8_emitter.h"
 
@@ -13,9 +14,6 @@ namespace sluice {
 namespace {
 
 using llvm::Value;
-
-constexpr uint32_t kMaxBlocks = 32;
-constexpr int64_t kBlockMultiplyAdds = 150'000;
 
 // A tile function: void(x, weights, y, kernel rows, first kw, last kw, x zero, w zero, bias,
 // operands...). x is the input pixel under the first given kernel row and kernel column 0; first
@@ -73,8 +71,10 @@ class Int8DepthwiseEmitter {
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
     kernel.blocks = is_fixed(s_) ? plan_.blocks : kMaxBlocks;
-    if (!is_fixed(s_)) kernel.multiply_adds_per_block = kBlockMultiplyAdds;
     kernel.multiply_adds = s_.n * s_.oh * s_.ow * (s_.co * s_.kh * s_.kw);
+    if (!is_fixed(s_))
+      kernel.multiply_adds_per_block =
+          multiply_adds_per_block(kernel.multiply_adds, plan_.cycles, b_.profile());
     return kernel;
   }
 
@@ -316,12 +316,12 @@ Int8DepthwisePlan choose_int8_depthwise_plan(const ConvSpec& conv, const DeviceP
   ConvSpec nominal = conv;
   nominal.n = conv.n.nominal;
   const DepthwisePlan like = choose_depthwise_plan(nominal, profile);
-  Int8DepthwisePlan plan{like.possible, like.lanes, like.vectors,
-                         like.pixels,   like.nr,    like.blocks};
-  // Besides the sums, registers are needed for weights, both zero points and the pixel being read.
-  const int sums = profile.vector_registers >= 32 ? 20 : 8;
+  Int8DepthwisePlan plan{like.possible, like.lanes,  like.vectors, like.pixels,
+                         like.nr,       like.blocks, like.cycles};
+  // Registers are needed for both zero points and for what is widened, too.
+  const int pixels = max_rows(plan.lanes, plan.vectors, {1, profile.vector_registers / 4}, profile);
   plan.possible = plan.possible && is_fixed(nominal);
-  plan.pixels = std::max(1, std::min(plan.pixels, sums / plan.vectors));
+  plan.pixels = std::min(plan.pixels, pixels);
   return plan;
 }
 

@@ -110,7 +110,7 @@ class LoopKernel {
   // What moving the operands takes.
   double memory_cycles() const {
     const double bytes = operand_bytes(graph_);
-    const LoopCosts& costs = profile_.costs;
+    const Costs& costs = profile_.costs;
     const int64_t line = bytes <= static_cast<double>(profile_.l2_bytes) ? costs.l2_line
                          : bytes <= static_cast<double>(profile_.last_cache_bytes)
                              ? costs.last_cache_line

@@ -48,7 +48,7 @@ double in_cycles(int64_t hundredths) { return static_cast<double>(hundredths) / 
 // What an access costs for one vector of lanes, in cycles, when `symbol` runs along the lanes.
 class AccessCost {
  public:
-  AccessCost(loop::LoopGraph& graph, const LoopCosts& costs, SymbolId symbol, int lanes,
+  AccessCost(loop::LoopGraph& graph, const Costs& costs, SymbolId symbol, int lanes,
              const std::vector<bool>& differing)
       : graph_(graph), costs_(costs), symbol_(symbol), lanes_(lanes), differing_(differing) {}
 
@@ -77,7 +77,7 @@ class AccessCost {
   }
 
   loop::LoopGraph& graph_;
-  const LoopCosts& costs_;
+  const Costs& costs_;
   SymbolId symbol_;
   int lanes_;
   const std::vector<bool>& differing_;
@@ -217,7 +217,7 @@ class Planner {
   }
 
   double scalar_cost(const loop::Instruction& instruction, int lanes) const {
-    const LoopCosts& costs = profile_.costs;
+    const Costs& costs = profile_.costs;
     switch (loop::scalar_row(instruction.op).cost) {
       case loop::CostClass::kSimple:
         return in_cycles(costs.simple);
