@@ -49,7 +49,8 @@ TEST(KernelSpecification, EveryMemberIsInTheName) {
         std::pair("fused_multiply_add true", "fused_multiply_add false"),
         std::pair("l2_bytes 524288", "l2_bytes 1"),
         std::pair("last_cache_bytes 33554432", "last_cache_bytes 1"),
-        std::pair("gather 120", "gather 121"),
+        std::pair("l1_ways 8", "l1_ways 12"), std::pair("gather 120", "gather 121"),
+        std::pair(" tile 2500", " tile 2501"),
         std::pair("scratch_limit 1048576", "scratch_limit 0"), std::pair("neg", "abs")}) {
     EXPECT_NE(kernel_entry(negation(from, to)), kernel_entry(text)) << from;
   }

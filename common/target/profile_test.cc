@@ -96,6 +96,7 @@ TEST(Profile, NumbersThatNoMachineHasAreRefused) {
             "device profile 'n': 'l2_bytes' is -1, it must be 1 to 1099511627776");
   EXPECT_EQ(fault_of("l2_bytes", "1.5"),
             "device profile 'n': member 'l2_bytes' is absent or of the wrong kind");
+  EXPECT_EQ(fault_of("l1_ways", "0"), "device profile 'n': 'l1_ways' is 0, it must be 1 to 64");
   EXPECT_EQ(fault_of("last_cache_bytes", "0"),
             "device profile 'n': 'last_cache_bytes' is 0, it must be 1 to 1099511627776");
   EXPECT_EQ(fault_of("costs", R"({"gather": 0})"),
@@ -176,7 +177,7 @@ TEST(Profile, AKeyThatIsThereTwiceIsRefused) {
 
 // Members that nothing reads are reported as unknown, for the profile and for its lists.
 TEST(Profile, MembersThatNothingReadsAreRefused) {
-  for (const char* gone : {"alignment", "l1_bytes", "l3_bytes", "max_streams",
+  for (const char* gone : {"alignment", "l3_bytes", "max_streams",
                            "max_tasks_per_stream", "max_events", "prefetch_num"}) {
     EXPECT_THAT(
         fault_of(gone, "1"),

@@ -67,9 +67,9 @@ double tile_cycles(const RegisterTile& tile, int64_t reduction, const TileOperan
 
 double conflict_factor(int rows, int64_t row_bytes, const DeviceProfile& profile) {
   constexpr double kConflict = 1.3;
-  const int64_t way = profile.l1_bytes / profile.l1_ways;  // lines so far apart share a set
-  if (row_bytes == 0 || way < 2 || row_bytes % (way / 2) != 0) return 1;
-  const int used = row_bytes % way == 0 ? rows : (rows + 1) / 2;
+  const int64_t span = profile.l1_bytes / profile.l1_ways;  // lines so far apart share a set
+  if (row_bytes == 0 || span < 2 || row_bytes % (span / 2) != 0) return 1;
+  const int used = row_bytes % span == 0 ? rows : (rows + 1) / 2;
   return used >= profile.l1_ways ? kConflict : 1;
 }
 
