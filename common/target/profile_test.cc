@@ -177,8 +177,8 @@ TEST(Profile, AKeyThatIsThereTwiceIsRefused) {
 
 // Members that nothing reads are reported as unknown, for the profile and for its lists.
 TEST(Profile, MembersThatNothingReadsAreRefused) {
-  for (const char* gone : {"alignment", "l3_bytes", "max_streams",
-                           "max_tasks_per_stream", "max_events", "prefetch_num"}) {
+  for (const char* gone : {"alignment", "l3_bytes", "max_streams", "max_tasks_per_stream",
+                           "max_events", "prefetch_num"}) {
     EXPECT_THAT(
         fault_of(gone, "1"),
         testing::StartsWith(fmt::format(
