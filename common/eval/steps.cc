@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <span>
-#include <string>
+#include <vector>
 
 #include "common/ops/attributes.h"
+#include "common/ops/einsum_equation.h"
 
 namespace sluice {
 namespace {
@@ -15,52 +15,27 @@ uint64_t times(uint64_t a, uint64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-// Extents by subscript, with one product for all axes of "...".
-struct Extents {
-  std::map<char, uint64_t> letters;
-  uint64_t ellipsis = 1;
-
-  void widen(char letter, int64_t dim) {
-    uint64_t& extent = letters[letter];
-    extent = std::max(extent, static_cast<uint64_t>(dim));
-  }
-  // Returns false when the term does not fit the dims; the kernel then fails at once.
-  bool take(const std::string& term, std::span<const int64_t> dims) {
-    const size_t dots = std::min(term.find("..."), term.size());
-    const std::string after_dots = dots == term.size() ? std::string() : term.substr(dots + 3);
-    if (dims.size() < dots + after_dots.size() || (dots == term.size() && dims.size() != dots))
-      return false;
-    for (size_t i = 0; i < dots; ++i) widen(term[i], dims[i]);
-    for (size_t i = 0; i < after_dots.size(); ++i)
-      widen(after_dots[i], dims[dims.size() - after_dots.size() + i]);
-    uint64_t between = 1;
-    for (const int64_t dim : dims.subspan(dots, dims.size() - dots - after_dots.size()))
-      between = times(between, static_cast<uint64_t>(dim));
-    ellipsis = std::max(ellipsis, between);
-    return true;
-  }
-  uint64_t product() const {
-    uint64_t steps = ellipsis;
-    for (const auto& [letter, extent] : letters) steps = times(steps, extent);
-    return steps;
-  }
-};
-
+// Returns the product of the extents of all letters, for each operand. Terms that do not fit take
+// no steps: the kernel then fails at once.
 uint64_t einsum_steps(const Node& node) {
-  std::string equation = node.get(attributes::Einsum::equation);
-  std::erase(equation, ' ');
-  equation = equation.substr(0, equation.find("->"));
-  Extents extents;
-  size_t at = 0;
-  for (size_t i = 0; i < node.input_count() && at <= equation.size(); ++i) {
+  std::vector<int64_t> ranks;
+  for (size_t i = 0; i < node.input_count(); ++i) {
     const Value* input = node.input(i);
-    const size_t comma = std::min(equation.find(',', at), equation.size());
-    if (input == nullptr || !input->type().is_fixed() ||
-        !extents.take(equation.substr(at, comma - at), *input->type().extents()))
-      return 0;
-    at = comma + 1;
+    if (input == nullptr || !input->type().is_fixed()) return 0;
+    ranks.push_back(input->type().rank());
   }
-  return times(extents.product(), node.input_count());
+  const auto equation = read_einsum(node.get(attributes::Einsum::equation), ranks);
+  if (!equation) return 0;
+  std::map<char, int64_t> extents;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    for (size_t axis = 0; axis < equation->operands[i].size(); ++axis) {
+      int64_t& extent = extents[equation->operands[i][axis]];
+      extent = std::max(extent, node.input(i)->type().dims[axis].value);
+    }
+  }
+  uint64_t steps = node.input_count();
+  for (const auto& [letter, extent] : extents) steps = times(steps, static_cast<uint64_t>(extent));
+  return steps;
 }
 
 uint64_t roi_align_steps(const Node& node) {

@@ -1,75 +1,23 @@
-// Einsum: "bij,bjk->bik", with "..." for dims that broadcast. Without "->" the result has the
-// letters that occur once, sorted.
+// Einsum, whose operands may have unknown ranks.
 #include <map>
 
 #include "common/ops/attribute_rows.h"
 #include "common/ops/attributes.h"
+#include "common/ops/einsum_equation.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
 
 namespace sluice {
 namespace {
 
-constexpr char kEllipsis = '.';  // stands for "..."
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-// Reads one term as letters, with kEllipsis in place of "...".
-Result<std::string> read_term(const InferCall& call, std::string_view text) {
-  std::string term;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == ' ') continue;
-    if (text.substr(i, 3) == "..." && term.find(kEllipsis) == std::string::npos) {
-      term += kEllipsis;
-      i += 2;
-    } else if (is_letter(text[i])) {
-      term += text[i];
-    } else {
-      return call.bad_node("attribute 'equation' has '{}' where a letter is expected", text[i]);
-    }
-  }
-  return term;
-}
-
-struct Equation {
-  std::vector<std::string> inputs;
-  std::string result;
-};
-
-std::string implied_result(const std::vector<std::string>& inputs) {
-  std::map<char, int> counts;
-  for (const std::string& term : inputs) {
-    for (const char letter : term) ++counts[letter];
-  }
-  std::string result = counts.contains(kEllipsis) ? std::string(1, kEllipsis) : std::string();
-  for (const auto& [letter, count] : counts) {
-    if (letter != kEllipsis && count == 1) result += letter;
-  }
-  return result;
-}
-
-Result<Equation> read_equation(const InferCall& call) {
-  const std::string text = call.node.get(attributes::Einsum::equation);
-  const size_t arrow = text.find("->");
-  std::string_view left = std::string_view(text).substr(0, arrow);
-  Equation equation;
-  while (true) {
-    const size_t comma = left.find(',');
-    SLUICE_ASSIGN(std::string term, read_term(call, left.substr(0, comma)));
-    equation.inputs.push_back(std::move(term));
-    if (comma == std::string_view::npos) break;
-    left.remove_prefix(comma + 1);
-  }
-  if (equation.inputs.size() != call.input_count()) {
+Result<EinsumTerms> read_terms(const InferCall& call) {
+  auto terms = parse_einsum(call.node.get(attributes::Einsum::equation));
+  if (!terms) return call.bad_node("attribute 'equation' has {}", terms.error().message);
+  if (terms->operands.size() != call.input_count()) {
     return call.bad_node("attribute 'equation' has {} terms, the node has {} inputs",
-                         equation.inputs.size(), call.input_count());
+                         terms->operands.size(), call.input_count());
   }
-  if (arrow == std::string::npos) {
-    equation.result = implied_result(equation.inputs);
-  } else {
-    SLUICE_ASSIGN(equation.result, read_term(call, std::string_view(text).substr(arrow + 2)));
-  }
-  return equation;
+  return terms;
 }
 
 // The dims of the letters, from all inputs.
@@ -81,7 +29,7 @@ struct Letters {
 Result<void> read_operand(InferCall& call, size_t index, const std::string& term,
                           Letters& letters) {
   const Shape shape = call.shape(index);
-  const bool ellipsis = term.find(kEllipsis) != std::string::npos;
+  const bool ellipsis = term.find(kEinsumDots) != std::string::npos;
   if (!shape) {
     if (ellipsis) letters.ellipsis = std::nullopt;
     for (const char letter : term) letters.dims.try_emplace(letter, Dim::unknown());
@@ -94,7 +42,7 @@ Result<void> read_operand(InferCall& call, size_t index, const std::string& term
   }
   size_t next = 0;
   for (const char letter : term) {
-    if (letter == kEllipsis) {
+    if (letter == kEinsumDots) {
       const auto first = shape->begin() + static_cast<std::ptrdiff_t>(next);
       const auto count = static_cast<std::ptrdiff_t>(shape->size() - named);
       SLUICE_ASSIGN(letters.ellipsis, call.broadcast(letters.ellipsis, Dims(first, first + count)));
@@ -114,13 +62,13 @@ Result<void> read_operand(InferCall& call, size_t index, const std::string& term
 Result<void> infer_einsum(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kNumericSet));
   for (size_t i = 1; i < call.input_count(); ++i) SLUICE_TRY(call.expect_same_dtype(i, 0));
-  SLUICE_ASSIGN(const Equation equation, read_equation(call));
+  SLUICE_ASSIGN(const EinsumTerms equation, read_terms(call));
   Letters letters;
-  for (size_t i = 0; i < equation.inputs.size(); ++i)
-    SLUICE_TRY(read_operand(call, i, equation.inputs[i], letters));
+  for (size_t i = 0; i < equation.operands.size(); ++i)
+    SLUICE_TRY(read_operand(call, i, equation.operands[i], letters));
   Dims dims;
   for (const char letter : equation.result) {
-    if (letter == kEllipsis) {
+    if (letter == kEinsumDots) {
       if (!letters.ellipsis) return call.give(0, call.dtype(0), std::nullopt);
       dims.insert(dims.end(), letters.ellipsis->begin(), letters.ellipsis->end());
       continue;

@@ -60,6 +60,12 @@ class Decompositions(ProgramCase):
         self.einsum("i,j->ji", (5,), (3,))
         self.einsum("abc->ca", (2, 3, 4))
         self.einsum("ab,ba->", (4, 3), (3, 4))
+        self.einsum("ik,kj->ji", (4, 6), (6, 5), open_axis=0)
+        self.einsum("bihd,bjhd->bhij", (2, 5, 3, 4), (2, 6, 3, 4), open_axis=1)
+        self.einsum("btnh,nhd->btd", (2, 5, 3, 4), (3, 4, 6), open_axis=1)
+        self.einsum("bhid,hde->bhie", (2, 3, 5, 4), (3, 4, 6), open_axis=0)
+        self.einsum("ti,tj->ij", (7, 3), (7, 4))
+        self.einsum("...ij,...jk", (5, 1, 2, 3), (4, 3, 6), open_axis=0)
 
     def quantized(self, random, dims, dtype):
         limits = np.iinfo(dtype)

@@ -5,14 +5,19 @@
 //
 // Letters that one operand alone has and nothing else wants are summed first. Of the letters of two
 // operands those that are wanted later are the product's batch, and the others are its sum; several
-// letters of rows, columns or sums become one dim. Without a sum, or for doubles, it is a Mul and a
-// ReduceSum. Legal because this is the operator's definition; f16 and bf16 are computed in f32. The
-// node stays where a letter occurs twice in a term or stands for different dims or for none, where
-// the result of the Mul would be large, and where an annotation places or keeps it.
+// letters of rows, columns or sums become one dim. einsum_product.h says in which order, so that
+// few Transposes remain. Without a sum, or for doubles, it is a Mul and a ReduceSum. An axis of 1
+// that broadcasts is no letter of its operand.
+//
+// Legal because this is the operator's definition; f16 and bf16 are computed in f32. The node stays
+// where a letter occurs twice in a term, which is a diagonal, or stands for dims that may differ or
+// for none, where a Mul would have a large result to be summed, and where an annotation places or
+// keeps it.
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/ops/attributes.h"
@@ -20,29 +25,38 @@
 #include "stages/optimize/constants.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/node_maker.h"
+#include "stages/optimize/passes/einsum_product.h"
 #include "stages/optimize/passes/passes.h"
 
 namespace sluice {
 namespace {
 
-constexpr int64_t kMaxProducts = int64_t{1} << 20;  // elements of a Mul
+constexpr int64_t kMaxProducts = int64_t{1} << 20;  // elements of a Mul that are summed
 
-struct Equation {
-  std::vector<std::string> operands;  // see EinsumEquation
-  std::string result;
-  std::map<char, Dim> dims;
-};
+bool has(const std::string& letters, char letter) {
+  return letters.find(letter) != std::string::npos;
+}
 
 bool has_repeats(std::string term) {
   std::sort(term.begin(), term.end());
   return std::adjacent_find(term.begin(), term.end()) != term.end();
 }
 
-// Adds the dims of an operand's letters; each stands for one dim, and not for none.
+struct Equation {
+  std::vector<std::string> operands;  // see EinsumEquation
+  std::string result;
+  EinsumDims dims;
+  std::vector<std::vector<int64_t>> broadcast;  // of each operand, the axes that have no letter
+};
+
+// Adds the dims of an operand's letters: each stands for one dim, and not for none. An axis of 1
+// broadcasts to what other operands have.
 bool take_dims(const Type& type, const std::string& term, std::map<char, Dim>& dims) {
   for (size_t i = 0; i < term.size(); ++i) {
-    const Dim& dim = dims.try_emplace(term[i], type.dims[i]).first->second;
-    if (dim != type.dims[i] || dim == Dim::fixed(0)) return false;
+    Dim& dim = dims.try_emplace(term[i], type.dims[i]).first->second;
+    if (dim == Dim::fixed(1)) dim = type.dims[i];
+    if (type.dims[i] != dim && type.dims[i] != Dim::fixed(1)) return false;
+    if (dim == Dim::fixed(0)) return false;
   }
   return !has_repeats(term);
 }
@@ -56,17 +70,28 @@ std::optional<Equation> read_equation(const Node& node) {
   }
   const auto read = read_einsum(node.get(attributes::Einsum::equation), ranks);
   if (!read) return std::nullopt;
-  Equation equation{read->operands, read->result, {}};
+  Equation equation{read->operands, read->result, {node.graph().module(), {}}, {}};
+  std::map<char, Dim>& dims = equation.dims.dims;
   for (size_t i = 0; i < ranks.size(); ++i) {
-    if (!take_dims(node.input(i)->type(), read->operands[i], equation.dims)) return std::nullopt;
+    if (!take_dims(node.input(i)->type(), read->operands[i], dims)) return std::nullopt;
   }
-  const bool are_known = std::ranges::all_of(
-      equation.result, [&](char letter) { return equation.dims.contains(letter); });
+  const bool are_known =
+      std::ranges::all_of(equation.result, [&](char letter) { return dims.contains(letter); });
   return are_known && !has_repeats(equation.result) ? std::optional(equation) : std::nullopt;
 }
 
-bool has(const std::string& letters, char letter) {
-  return letters.find(letter) != std::string::npos;
+// Leaves the letters of axes that broadcast out of their operands.
+void drop_broadcast_axes(const Node& node, Equation& equation) {
+  for (size_t operand = 0; operand < equation.operands.size(); ++operand) {
+    const std::string term = std::exchange(equation.operands[operand], std::string());
+    std::vector<int64_t>& axes = equation.broadcast.emplace_back();
+    for (size_t i = 0; i < term.size(); ++i) {
+      if (node.input(operand)->type().dims[i] == equation.dims.dims.at(term[i]))
+        equation.operands[operand] += term[i];
+      else
+        axes.push_back(static_cast<int64_t>(i));
+    }
+  }
 }
 
 // A value with a letter for each dim.
@@ -75,32 +100,6 @@ struct Term {
   std::string letters;
 };
 
-// The letters of two operands by what becomes of them.
-struct Roles {
-  std::string batch, sum, rows, columns;
-  std::string all() const { return batch + sum + rows + columns; }
-};
-
-Roles roles_of(const std::string& a, const std::string& b, const std::string& wanted) {
-  Roles roles;
-  for (const char letter : a) {
-    if (!has(b, letter)) {
-      roles.rows += letter;
-    } else {
-      (has(wanted, letter) ? roles.batch : roles.sum) += letter;
-    }
-  }
-  for (const char letter : b)
-    if (!has(a, letter)) roles.columns += letter;
-  return roles;
-}
-
-std::vector<Dim> dims_of(const Equation& equation, const std::string& letters) {
-  std::vector<Dim> dims;
-  for (const char letter : letters) dims.push_back(equation.dims.at(letter));
-  return dims;
-}
-
 // The letters that the operands after one, or the result, have.
 std::string wanted_after(const Equation& equation, size_t operand) {
   std::string wanted = equation.result;
@@ -108,38 +107,35 @@ std::string wanted_after(const Equation& equation, size_t operand) {
   return wanted;
 }
 
-std::string only(const std::string& letters, const std::string& wanted) {
-  std::string result;
-  for (const char letter : letters)
-    if (has(wanted, letter)) result += letter;
-  return result;
+// Returns the product that joins the operand to the letters so far; nothing where a Mul does.
+std::optional<EinsumProduct> find_product(const Equation& equation, size_t operand, DType dtype,
+                                          const std::string& a, const std::string& b) {
+  const std::string wanted = wanted_after(equation, operand);
+  if (dtype != DType::kF32 || einsum_roles(a, b, wanted).sum.empty()) return std::nullopt;
+  const bool is_last = operand + 1 == equation.operands.size();
+  return choose_einsum_product(equation.dims, a, b, wanted,
+                               is_last ? equation.result : std::string());
 }
 
-// Whether these letters can be one dim.
-bool can_merge(const Equation& equation, const std::string& letters) {
-  return letters.size() <= 1 || std::ranges::all_of(letters, [&](char letter) {
-           return equation.dims.at(letter).is_fixed();
-         });
+// Returns whether a Mul of two operands has no more elements than there are to be stored or summed.
+bool is_small(const Equation& equation, size_t operand, DType dtype, const EinsumRoles& roles) {
+  const bool is_result = operand + 1 == equation.operands.size() && roles.sum.empty();
+  const std::string all = roles.batch + roles.sum + roles.rows + roles.columns;
+  const auto count = Type::tensor(dtype, equation.dims.of(all)).element_count();
+  return is_result || (count && *count <= kMaxProducts);
 }
 
-// Whether two operands are joined by a matrix product; else by a Mul. Rows of several dims need not
-// be one where the second operand has no batch.
-bool is_product(const Equation& equation, const Roles& roles, DType dtype) {
-  return dtype == DType::kF32 && !roles.sum.empty() && can_merge(equation, roles.sum) &&
-         (can_merge(equation, roles.rows) || roles.batch.empty()) &&
-         can_merge(equation, roles.columns);
-}
-
-// Whether no Mul has a large result.
-bool is_small(const Equation& equation, DType dtype) {
+// Returns whether every pair of operands is joined by a product or by a small Mul.
+bool are_small(const Equation& equation, DType dtype) {
   std::string sum = equation.operands[0];
   for (size_t i = 1; i < equation.operands.size(); ++i) {
     const std::string wanted = wanted_after(equation, i), other = equation.operands[i];
-    sum = only(sum, other + wanted);
-    const Roles roles = roles_of(sum, only(other, sum + wanted), wanted);
-    const auto count = Type::tensor(dtype, dims_of(equation, roles.all())).element_count();
-    if (!is_product(equation, roles, dtype) && (!count || *count > kMaxProducts)) return false;
-    sum = only(roles.all(), wanted);
+    sum = letters_among(sum, other + wanted);
+    const std::string own = letters_among(other, sum + wanted);
+    const EinsumRoles roles = einsum_roles(sum, own, wanted);
+    if (!find_product(equation, i, dtype, sum, own) && !is_small(equation, i, dtype, roles))
+      return false;
+    sum = roles.batch + roles.rows + roles.columns;
   }
   return true;
 }
@@ -156,16 +152,21 @@ class Decomposer {
       const Term other = operand(node, i);
       sum = summed(sum, other.letters + wanted);
       const Term own = summed(other, sum.letters + wanted);
-      const Roles roles = roles_of(sum.letters, own.letters, wanted);
-      sum = is_product(equation_, roles, dtype_) ? product(sum, own, roles)
-                                                 : multiplied(sum, own, roles);
+      const auto joined = find_product(equation_, i, dtype_, sum.letters, own.letters);
+      sum = joined ? product(sum, own, *joined)
+                   : multiplied(sum, own, einsum_roles(sum.letters, own.letters, wanted));
     }
     return *ordered(summed(sum, equation_.result), equation_.result).value;
   }
 
  private:
   Term operand(const Node& node, size_t i) {
-    return {&make_.cast(*node.input(i), dtype_), equation_.operands[i]};
+    Value& value = make_.cast(*node.input(i), dtype_);
+    const std::vector<int64_t>& axes = equation_.broadcast[i];
+    if (axes.empty()) return {&value, equation_.operands[i]};
+    const Type type = Type::tensor(dtype_, equation_.dims.of(equation_.operands[i]));
+    return {&make_.add(Op::kSqueeze, {&value, &add_ints(value.graph(), axes)}, type),
+            equation_.operands[i]};
   }
 
   // Sums over the letters that are not wanted.
@@ -181,7 +182,7 @@ class Decomposer {
     if (axes.empty()) return term;
     Value& list = add_ints(term.value->graph(), axes);
     Node& made = make_.node(Op::kReduceSum, {term.value, &list},
-                            Type::tensor(dtype_, dims_of(equation_, result.letters)));
+                            Type::tensor(dtype_, equation_.dims.of(result.letters)));
     made.set(attributes::Reduce::keepdims, int64_t{0});
     result.value = &made.output();
     return result;
@@ -195,67 +196,39 @@ class Decomposer {
     return {&make_.transpose(*term.value, order), letters};
   }
 
-  Dim merged(const std::string& letters) const {
-    if (letters.size() == 1) return equation_.dims.at(letters[0]);
-    int64_t count = 1;
-    for (const char letter : letters) count *= equation_.dims.at(letter).value;
-    return Dim::fixed(count);
-  }
-
-  Value& reshaped(Value& x, const std::vector<Dim>& dims) {
+  Value& matrix(const Term& term, const std::string& letters, const std::vector<Dim>& dims) {
+    Value& x = *ordered(term, letters).value;
     return x.type().dims == dims ? x : make_.reshape(x, dims);
   }
 
-  // Adds the letters as one dim, or as they are where they cannot be one.
-  void add_dims(std::vector<Dim>& dims, const std::string& letters) const {
-    if (can_merge(equation_, letters)) {
-      dims.push_back(merged(letters));
-    } else {
-      const std::vector<Dim> own = dims_of(equation_, letters);
-      dims.insert(dims.end(), own.begin(), own.end());
-    }
-  }
-
-  // The dims of the batch letters, then those of two groups.
-  std::vector<Dim> matrix_dims(const Roles& roles, const std::string& first,
-                               const std::string& second) const {
-    std::vector<Dim> dims = dims_of(equation_, roles.batch);
-    add_dims(dims, first);
-    add_dims(dims, second);
-    return dims;
-  }
-
-  Value& matrix(const Term& term, const Roles& roles, const std::string& first,
-                const std::string& second) {
-    return reshaped(*ordered(term, roles.batch + first + second).value,
-                    matrix_dims(roles, first, second));
-  }
-
-  Term product(const Term& a, const Term& b, const Roles& roles) {
-    Value& left = matrix(a, roles, roles.rows, roles.sum);
-    Value& right = matrix(b, roles, roles.sum, roles.columns);
-    const Type type = Type::tensor(dtype_, matrix_dims(roles, roles.rows, roles.columns));
-    Value& y = make_.add(Op::kMatMul, {&left, &right}, type);
-    const std::string letters = roles.batch + roles.rows + roles.columns;
-    return {&reshaped(y, dims_of(equation_, letters)), letters};
+  Term product(const Term& a, const Term& b, const EinsumProduct& joined) {
+    const Term &first = joined.is_swapped ? b : a, &second = joined.is_swapped ? a : b;
+    Value& left = matrix(first, joined.left_letters(), joined.left);
+    Value& right = matrix(second, joined.right_letters(), joined.right);
+    Value& y = make_.add(Op::kMatMul, {&left, &right}, Type::tensor(dtype_, joined.result));
+    const std::string letters = joined.result_letters();
+    return {&matrix({&y, letters}, letters, equation_.dims.of(letters)), letters};
   }
 
   // Both with all letters, of which a missing one is a dim of 1.
-  Term multiplied(const Term& a, const Term& b, const Roles& roles) {
-    const std::string all = roles.all();
+  Term multiplied(const Term& a, const Term& b, const EinsumRoles& roles) {
+    const std::string all = roles.batch + roles.sum + roles.rows + roles.columns;
     Value &left = spread(a, all), &right = spread(b, all);
     return {&make_.elementwise(Op::kMul, {&left, &right}, dtype_), all};
   }
 
   Value& spread(const Term& term, const std::string& all) {
-    std::string own;
     std::vector<Dim> dims;
-    for (const char letter : all) {
-      const bool is_own = has(term.letters, letter);
-      if (is_own) own += letter;
-      dims.push_back(is_own ? equation_.dims.at(letter) : Dim::fixed(1));
+    std::vector<int64_t> missing;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const bool is_own = has(term.letters, all[i]);
+      dims.push_back(is_own ? equation_.dims.dims.at(all[i]) : Dim::fixed(1));
+      if (!is_own) missing.push_back(static_cast<int64_t>(i));
     }
-    return reshaped(*ordered(term, own).value, dims);
+    Value& own = *ordered(term, letters_among(all, term.letters)).value;
+    if (missing.empty()) return own;
+    return make_.add(Op::kUnsqueeze, {&own, &add_ints(own.graph(), missing)},
+                     Type::tensor(dtype_, dims));
   }
 
   NodeMaker& make_;
@@ -272,8 +245,10 @@ bool rewrite(Editor& editor, Node& node) {
   if (!can_decompose(node)) return false;
   const DType own = node.output().type().dtype;
   const DType wide = own == DType::kF64 ? own : DType::kF32;
-  const auto equation = read_equation(node);
-  if (!equation || !is_small(*equation, wide)) return false;
+  auto equation = read_equation(node);
+  if (!equation) return false;
+  drop_broadcast_axes(node, *equation);
+  if (!are_small(*equation, wide)) return false;
   NodeMaker make(editor, node);
   make.give(0, make.cast(Decomposer(make, *equation, wide).run(node), own));
   make.finish();
