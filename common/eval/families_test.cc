@@ -290,6 +290,29 @@ TEST(LinearAttentionTest, WhatDoesNotFitIsRefused) {
             "node 'n' (LinearAttention): 1 query heads cannot be divided among 2 key heads");
 }
 
+TEST(InterleaveTest, TakesPhasesInTurn) {
+  const NodeRun run(Op::kInterleave, {f32({1, 1, 2}, {1, 2}), {}, f32({1, 1, 2}, {3, 4})},
+                    {{"strides", std::vector<int64_t>{3}}, {"pads", std::vector<int64_t>{0, 1}}});
+  EXPECT_THAT(run.get<float>(), ElementsAre(1, 0, 3, 2, 0));
+  EXPECT_THAT(run.dims(), ElementsAre(1, 1, 5));
+}
+
+TEST(InterleaveTest, ChannelsOfAGroupArePhases) {
+  const NodeRun run(Op::kInterleave, {f32({1, 4, 1, 2}, {1, 2, 3, 4, 5, 6, 7, 8})},
+                    {{"strides", std::vector<int64_t>{2, 1}}, {"group", int64_t{2}}});
+  EXPECT_THAT(run.get<float>(), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(run.dims(), ElementsAre(1, 2, 2, 2));
+  const NodeRun whole(Op::kInterleave, {f32({1, 4, 1, 2}, {1, 2, 3, 4, 5, 6, 7, 8})},
+                      {{"strides", std::vector<int64_t>{2, 1}}});
+  EXPECT_THAT(whole.get<float>(), ElementsAre(1, 2, 5, 6, 3, 4, 7, 8));
+}
+
+TEST(InterleaveTest, WhatIsNoPhaseIsRefused) {
+  const NodeRun run(Op::kInterleave, {f32({1, 3, 2}, {1, 2, 3, 4, 5, 6})},
+                    {{"strides", std::vector<int64_t>{2}}});
+  EXPECT_EQ(run.error().message, "node 'n' (Interleave): 1 inputs like 1x3x2 are not 2 phases");
+}
+
 TEST(CausalConvTest, SeesThePastAndKeepsIt) {
   const NodeRun run(
       Op::kCausalConvWithState,

@@ -228,6 +228,30 @@ TEST(Families, Shape) {
   });
 }
 
+TEST(Families, Interleaving) {
+  const std::vector<int64_t> twice = {2, 2}, cut = {1, 0, 0, 3};
+  expect_cases({
+      {Op::kInterleave, {"f32[N, 8, H, 3]"}, {{"strides", twice}}, {"f32[N, 2, 2*H, 6]"}},
+      {Op::kInterleave, {"f32[N, 8, H, 3]"}, {{"pads", cut}}, {"f32[N, 8, H - 1, 0]"}},
+      {Op::kInterleave,
+       {"f32[N, 6, 2, 3]"},
+       {{"strides", twice}},
+       {"error 6 channels cannot be divided into 1 groups of 4 phases"}},
+      {Op::kInterleave,
+       {"f32[1, 2, 3]", "f32[1, 2, H]"},
+       {{"strides", std::vector<int64_t>{2}}},
+       {"f32[1, 2, 6]"}},
+      {Op::kInterleave,
+       {"f32[1, 2, 3]", "f32[1, 2, 4]"},
+       {{"strides", std::vector<int64_t>{2}}},
+       {"error the shapes of its phases differ"}},
+      {Op::kInterleave,
+       {"f32[1, 2, 3]", "f32[1, 2, 3]"},
+       {{"strides", std::vector<int64_t>{3}}},
+       {"error 2 inputs, expected 1 or 3"}},
+  });
+}
+
 TEST(Families, Indexing) {
   expect_cases({
       {Op::kGather, {"f32[N, 3]", "i64[4, 5]"}, {{"axis", int64_t{1}}}, {"f32[N, 4, 5]"}},

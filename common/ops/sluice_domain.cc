@@ -25,6 +25,63 @@ Result<void> infer_call(InferCall& call) { return infer_through(call, attributes
 
 Result<void> infer_fused(InferCall& call) { return infer_through(call, attributes::Fused::body); }
 
+// Infers each spatial dim: that of the phases times its stride, less what is cut off at both ends.
+Result<Dims> interleaved_dims(InferCall& call, std::span<const Dim> in,
+                              const std::vector<int64_t>& strides) {
+  SLUICE_ASSIGN(const auto pads, call.ints(attributes::Strided::pads, 2 * in.size(), 0));
+  Dims dims;
+  for (size_t i = 0; i < in.size(); ++i) {
+    const Dim whole = call.math.multiply(in[i], strides[i]);
+    dims.push_back(call.math.add(call.math.add(whole, -pads[i]), -pads[i + in.size()]));
+  }
+  return dims;
+}
+
+// Returns the shape that all phases have.
+Result<Shape> phase_shape(InferCall& call) {
+  Shape shape;
+  for (size_t i = 0; i < call.input_count(); ++i) {
+    SLUICE_TRY(call.expect_rank(i, 3, INT64_MAX));
+    SLUICE_TRY(call.expect_same_dtype(i, 0));
+    SLUICE_ASSIGN(shape, call.unify(shape, call.shape(i), "the shapes of its phases"));
+  }
+  return shape;
+}
+
+// Joins phases: every stride-th element of the result along a spatial axis is of the same one.
+//
+//   Y[n, c, stride * j + r - pad] = X_r[n, c, j]
+//
+// Phases are counted over all axes, the last one fastest. Each is an input, of which
+// those after the first may be absent: zeros; or a single input has all of them as channels, group
+// by group:
+//
+//   Y[n, g * C + c, …] = X[n, (g * phases + r) * C + c, …]
+Result<void> infer_interleave(InferCall& call) {
+  SLUICE_ASSIGN(const Shape shape, phase_shape(call));
+  const int64_t group = call.node.get(attributes::Interleave::group);
+  if (group < 1) return call.bad_node("attribute 'group' is {}, expected at least 1", group);
+  if (!shape) return call.give(0, call.dtype(0), std::nullopt);
+  const size_t spatial = shape->size() - 2;
+  SLUICE_ASSIGN(const auto strides, call.ints(attributes::Strided::strides, spatial, 1));
+  Dim phases = Dim::fixed(1);
+  for (const int64_t stride : strides) phases = call.math.multiply(phases, stride);
+  const auto inputs = static_cast<int64_t>(call.input_count());
+  if (inputs != 1 && inputs != phases.value)
+    return call.bad_node("{} inputs, expected 1 or {}", inputs, phases.value);
+  Dim channels = (*shape)[1];
+  if (inputs == 1) {
+    if (channels.is_fixed() && channels.value % call.math.multiply(phases, group).value != 0)
+      return call.bad_shape("{} channels cannot be divided into {} groups of {} phases",
+                            channels.value, group, phases.value);
+    channels = call.math.floor_divide(channels, phases);
+  }
+  Dims dims = {(*shape)[0], channels};
+  SLUICE_ASSIGN(const Dims out, interleaved_dims(call, std::span(*shape).subspan(2), strides));
+  dims.insert(dims.end(), out.begin(), out.end());
+  return call.give(0, call.dtype(0), std::move(dims));
+}
+
 Result<void> infer_copy(InferCall& call) { return call.give_type(0, call.input_type(0)); }
 
 // Infers nothing: the results keep the types that were set, since no value of them ever exists.
@@ -39,6 +96,7 @@ constexpr OpRow kRows[] = {
     {Op::kCall, 0, -1, 0, -1, kControlFlow | kAnyKind, attribute_rows::Call, infer_call},
     {Op::kFail, 0, 0, 1, -1, kAnyKind, attribute_rows::Fail, infer_nothing},
     {Op::kFused, 1, -1, 1, -1, kControlFlow | kAnyKind, attribute_rows::Fused, infer_fused},
+    {Op::kInterleave, 1, -1, 1, 1, 0, attribute_rows::Interleave, infer_interleave},
     {Op::kMemCopy, 1, 1, 1, 1, kElementwise | kAnyKind, {}, infer_copy},
     {Op::kStreamActive, 0, 1, 0, 0, kAnyKind, {}, infer_nothing},
     {Op::kStreamSwitch, 1, 1, 0, 0, 0, {}, infer_stream_switch},

@@ -89,6 +89,7 @@ bool keeps_axes(Op op) {
     case Op::kConcat:
     case Op::kDequantizeLinear:
     case Op::kInstanceNormalization:
+    case Op::kInterleave:
     case Op::kLRN:
     case Op::kLogSoftmax:
     case Op::kLpPool:

@@ -78,6 +78,10 @@ constexpr Pass kPasses[] = {
     // around a convolution.
     {"widen-convolution", "makes convolutions along one axis those of images", widen_convolution,
      PassLevel::kO3},
+    // Must run after batch normalisations are folded, and between these two: of one axis it takes
+    // images, and a stride of 1 leaves a convolution with an epilogue.
+    {"decompose-transposed-convolution", "makes convolutions of transposed ones",
+     decompose_transposed_convolution, PassLevel::kO3},
     {"fuse-contraction-epilogue", "fuses convolutions and matrix products with what follows",
      fuse_contraction_epilogue, PassLevel::kO3},
     // Must run after the fusion of epilogues, which starts from plain contractions.

@@ -1,4 +1,5 @@
-// Operators between images and blocks of pixels: DepthToSpace, SpaceToDepth, Col2Im.
+// Operators between images and blocks of pixels: DepthToSpace, SpaceToDepth, Col2Im; and
+// Interleave.
 #include "common/loop/lower/families.h"
 #include "common/loop/lower/operands.h"
 #include "common/loop/lower/reasons.h"
@@ -146,10 +147,119 @@ std::string col2im_reason(const Node& node) {
   return needs_numbers(node);
 }
 
+// ---- Interleave
+
+struct Interleaving {
+  std::vector<int64_t> strides, pads;
+  int64_t phases = 1;
+};
+
+Interleaving interleaving_of(const Node& node) {
+  const size_t rank = node.output().type().dims.size() - 2;
+  Interleaving own{node.get(attributes::Strided::strides, rank),
+                   node.get(attributes::Strided::pads, 2 * rank)};
+  for (const int64_t stride : own.strides) own.phases *= stride;
+  return own;
+}
+
+// The phases are channels of one input:
+//
+//   for n, g, c < C, position in the phases, phase:
+//     y[n, g * C + c, position * stride + phase - pad] = x[n, (g * phases + phase) * C + c,
+//     position]
+Result<void> interleave_channels(Lowering& l, const Node& node, const Interleaving& own) {
+  const Value &x = *node.input(0), &y = node.output();
+  ExpressionTable& table = l.table();
+  const ExpressionId groups = l.number(node.get(attributes::Interleave::group));
+  const ExpressionId channels = table.floor_divide(l.extent(y, 1), groups);
+  Index extents = {l.extent(y, 0), groups, channels};
+  for (size_t i = 0; i < own.strides.size(); ++i) {
+    extents.push_back(l.extent(x, i + 2));
+    extents.push_back(l.number(own.strides[i]));
+  }
+  const Index at = l.begin_nest(extents);
+  Index from = {at[0], -1}, to = {at[0], l.flatten({at[1], at[2]}, {groups, channels})};
+  ExpressionId phase = at[1];
+  std::vector<Guard> guards;
+  for (size_t i = 0; i < own.strides.size(); ++i) {
+    const ExpressionId stride = l.number(own.strides[i]), r = at[2 * i + 4];
+    phase = table.add(table.multiply(phase, stride), r);
+    from.push_back(at[2 * i + 3]);
+    to.push_back(
+        table.subtract(table.add(table.multiply(from.back(), stride), r), l.number(own.pads[i])));
+    if (own.pads[i] > 0 || own.pads[own.strides.size() + i] > 0)
+      guards.push_back({to.back(), l.extent(y, i + 2)});
+  }
+  from[1] = table.add(table.multiply(phase, channels), at[2]);
+  SLUICE_ASSIGN(const Id element, l.element(x, from));
+  return l.give(node, 0, to, element, std::move(guards));
+}
+
+// The elements of a phase along a spatial axis that are not cut off.
+struct PhasePart {
+  int64_t skipped = 0, dropped = 0;  // at the begin and the end
+  int64_t first = 0;                 // where the first one that is left goes
+};
+
+int64_t ceil_divided(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : 0; }
+
+PhasePart part_of(const Interleaving& own, size_t axis, int64_t r) {
+  const int64_t stride = own.strides[axis], begin = own.pads[axis],
+                end = own.pads[own.strides.size() + axis];
+  PhasePart part{ceil_divided(begin - r, stride), ceil_divided(end - (stride - 1 - r), stride)};
+  part.first = part.skipped * stride + r - begin;
+  return part;
+}
+
+// Lays out one nest for the elements of one phase; x is null when they are zeros:
+//
+//   for n, c, i < what is not cut off: y[n, c, i * stride + first] = x[n, c, i + skipped]
+Result<void> interleave_phase(Lowering& l, const Node& node, const Interleaving& own,
+                              const Value* x, int64_t phase) {
+  const Value& like = *node.input(0);
+  ExpressionTable& table = l.table();
+  std::vector<PhasePart> parts(own.strides.size());
+  for (size_t i = parts.size(); i-- > 0; phase /= own.strides[i])
+    parts[i] = part_of(own, i, phase % own.strides[i]);
+  Index extents = {l.extent(like, 0), l.extent(like, 1)};
+  for (size_t i = 0; i < parts.size(); ++i)
+    extents.push_back(
+        table.subtract(l.extent(like, i + 2), l.number(parts[i].skipped + parts[i].dropped)));
+  const Index at = l.begin_nest(extents);
+  Index from = at, to = at;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    from[i + 2] = table.add(at[i + 2], l.number(parts[i].skipped));
+    to[i + 2] =
+        table.add(table.multiply(at[i + 2], l.number(own.strides[i])), l.number(parts[i].first));
+  }
+  Id element = l.integer(register_dtype(node.output().type().dtype), 0);
+  if (x != nullptr) {
+    SLUICE_ASSIGN(element, l.element(*x, from));
+  }
+  return l.give(node, 0, to, element);
+}
+
+Result<void> interleave(Lowering& l, const Node& node) {
+  const Interleaving own = interleaving_of(node);
+  if (node.input_count() == 1) return interleave_channels(l, node, own);
+  for (int64_t phase = 0; phase < own.phases; ++phase)
+    SLUICE_TRY(interleave_phase(l, node, own, node.input(static_cast<size_t>(phase)), phase));
+  return {};
+}
+
+std::string interleave_reason(const Node& node) {
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    if (node.input(i) != nullptr && node.input(i)->type().dims != node.input(0)->type().dims)
+      return "its phases may have different sizes";
+  }
+  return {};
+}
+
 constexpr LoweringRow kRows[] = {
     {Op::kDepthToSpace, nullptr, depth_to_space, depth_to_space_nests},
     {Op::kSpaceToDepth, nullptr, space_to_depth, space_to_depth_nests},
     {Op::kCol2Im, col2im_reason, nullptr, col2im},
+    {Op::kInterleave, interleave_reason, nullptr, interleave},
 };
 
 }  // namespace

@@ -35,6 +35,33 @@ TEST(BlocksLoweringTest, BlocksInBodies) {
   EXPECT_EQ(lowering_difference(test), "");
 }
 
+// Phases as channels, and as inputs of their own, some cut off or absent.
+TEST(BlocksLoweringTest, Interleave) {
+  expect_same({"%x: D[2, 8, 3, 1]", "", "%y = Interleave(%x) {strides = [2, 2]}"}, kAllDtypes);
+  expect_same({"%x: f32[N, 12, M, 5]", "",
+               "%y = Interleave(%x) {group = 2, pads = [1, 0, 2, 1], strides = [3, 2]}"});
+  expect_same({"%x: f32[N, 12, M]", "", "%y = Interleave(%x) {group = 3, strides = [4]}"});
+  expect_same({"%x: f32[2, 3, 4, 5]", "", "%y = Interleave(%x) {pads = [1, 0, 0, 2]}"});
+  expect_same({"%x: f32[1, 8, 2, M, 3]", "", "%y = Interleave(%x) {strides = [2, 2, 2]}"});
+  expect_same(
+      {"%a: D[N, 2, M, 3], %b: D[N, 2, M, 3]", "", "%y = Interleave(%a, %b) {strides = [1, 2]}"},
+      kAllDtypes);
+  expect_same({"%a: f32[2, 3, 4], %b: f32[2, 3, 4], %c: f32[2, 3, 4]", "",
+               "%y = Interleave(%a, %b, %c) {pads = [2, 4], strides = [3]}"});
+  expect_same({"%a: f32[2, 3, 4], %b: f32[2, 3, 4]", "",
+               "%y = Interleave(%a, _, %b) {pads = [1, 1], strides = [3]}"});
+}
+
+TEST(BlocksLoweringTest, InterleavedPhasesOfOneSize) {
+  LoweringCase test;
+  test.sizes = {{"N", 3}, {"M", 3}};
+  test.graphs =
+      "graph @main(%a: f32[1, 2, N], %b: f32[1, 2, M]) -> (%y) {\n%y: f32[1, 2, 2*N] = "
+      "Interleave(%a, %b) {strides = [2]}\n}\n";
+  EXPECT_NE(lowering_difference(test).find("its phases may have different sizes"),
+            std::string::npos);
+}
+
 TEST(BlocksLoweringTest, Col2Im) {
   LoweringCase near;
   near.ulps = 8;

@@ -9,9 +9,10 @@
 //
 // Legal because both are linear in the contraction's result, channel by channel: equal up to
 // rounding. The contraction's result must not be read elsewhere, its weight and bias must be
-// constants, and channels must be those of the weight's rows (or columns): always for Conv, for
-// Gemm and MatMul when their result is a matrix. A normalisation after any other node becomes Mul
-// and Add with constants, which may then join an epilogue. One in training mode stays.
+// constants, and channels must be those of the weight's rows (or columns): always for Conv and
+// ConvTranspose, for Gemm and MatMul when their result is a matrix. A normalisation after any other
+// node becomes Mul and Add with constants, which may then join an epilogue. One in training mode
+// stays.
 #include "common/ops/attributes.h"
 #include "common/pass/boundary.h"
 #include "common/pass/pattern_matcher.h"
@@ -79,14 +80,30 @@ SegmentId folded_bias(Module& module, const Node& norm, const Value* bias, float
       expression.node(Op::kAdd, {&scaled, &expression.input(norm.input(2)->segment())}));
 }
 
-// Computes weight * factor, the factor along `axis` of the weight.
-SegmentId folded_weight(Module& module, const Node& norm, const Value& weight, size_t axis) {
+// Computes weight * factor, the factor along `axis` of the weight; of several groups, the axis has
+// the channels of one, and the axis before it the inputs of all groups.
+SegmentId folded_weight(Module& module, const Node& norm, const Value& weight, size_t axis,
+                        int64_t groups) {
   ConstantExpression expression(module, norm.output().name() + ".weight");
   Value& given = expression.input(weight.segment());
-  std::vector<int64_t> extents(weight.type().dims.size(), 1);
-  extents[axis] = weight.type().dims[axis].value;
-  Value& spread = expression.reshape(factor(expression, norm), extents);
-  return expression.finish(expression.node(Op::kMul, {&given, &spread}));
+  const std::vector<int64_t> extents = *weight.type().extents();
+  std::vector<int64_t> split = extents, spread(extents.size(), 1);
+  spread[axis] = extents[axis];
+  if (groups > 1) {
+    split[axis - 1] /= groups;
+    split.insert(split.begin(), groups);
+    spread.insert(spread.begin(), groups);
+  }
+  Value& factors = expression.reshape(factor(expression, norm), spread);
+  Value& whole = groups > 1 ? expression.reshape(given, split) : given;
+  Value& product = expression.node(Op::kMul, {&whole, &factors});
+  return expression.finish(groups > 1 ? expression.reshape(product, extents) : product);
+}
+
+// Returns into how many groups the weight's axis of channels is divided: the rows of a Conv are
+// those of all groups.
+int64_t weight_groups(const Node& contraction) {
+  return contraction.op() == Op::kConvTranspose ? contraction.get(attributes::Conv::group) : 1;
 }
 
 // Returns the axis of the weight that produces the channels; nothing when the fold is not legal.
@@ -96,11 +113,14 @@ std::optional<size_t> channel_axis(const Node& contraction, const Node& norm, in
   if (!is_weight(&weight) || (bias != nullptr && !is_vector(bias, count))) return std::nullopt;
   if (!(contraction.placement == norm.placement) || !is_removable(contraction)) return std::nullopt;
   size_t axis = 0;
-  if (contraction.op() != Op::kConv) {
+  if (contraction.op() == Op::kConvTranspose) {
+    axis = 1;
+  } else if (contraction.op() != Op::kConv) {
     if (norm.input(0)->type().rank() != 2 || weight.type().rank() != 2) return std::nullopt;
     axis = contraction.get(attributes::Gemm::transB) != 0 ? 0 : 1;
   }
-  return weight.type().dims[axis] == Dim::fixed(count) ? std::optional(axis) : std::nullopt;
+  const bool fits = weight.type().dims[axis] == Dim::fixed(count / weight_groups(contraction));
+  return fits ? std::optional(axis) : std::nullopt;
 }
 
 Node& copy_of(const Node& node, Op op, const std::vector<Value*>& inputs, Node& before) {
@@ -117,8 +137,9 @@ void fold(Editor& editor, Node& contraction, Node& norm, size_t axis) {
   Module& module = graph.module();
   const bool is_gemm = contraction.op() == Op::kGemm;
   const float beta = is_gemm ? contraction.get(attributes::Gemm::beta) : 1;
-  Value& weight = graph.add_constant(folded_weight(module, norm, *contraction.input(1), axis),
-                                     norm.output().name() + ".weight");
+  Value& weight = graph.add_constant(
+      folded_weight(module, norm, *contraction.input(1), axis, weight_groups(contraction)),
+      norm.output().name() + ".weight");
   Value& bias = graph.add_constant(folded_bias(module, norm, contraction.input(2), beta),
                                    norm.output().name() + ".bias");
   const bool takes_bias = contraction.op() != Op::kMatMul;
@@ -192,6 +213,8 @@ Result<bool> run(Graph& graph) {
   bool changed = false;
   for (const auto& [op, inputs] : {std::pair{Op::kConv, 2},
                                    {Op::kConv, 3},
+                                   {Op::kConvTranspose, 2},
+                                   {Op::kConvTranspose, 3},
                                    {Op::kGemm, 2},
                                    {Op::kGemm, 3},
                                    {Op::kMatMul, 2}}) {

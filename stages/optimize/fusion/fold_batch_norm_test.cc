@@ -54,6 +54,22 @@ graph @y.bias(%0: f32[2], %1: f32[2], %2: f32[2], %3: f32[2], %4: f32[2]) -> (%1
 )");
 }
 
+TEST(FoldBatchNorm, IntoATransposedConvolution) {
+  for (const std::string groups : {"1", "2"}) {
+    expect_decomposed(
+        fold_batch_norm,
+        "graph @main(%x: f32[1, 4, 3, 3]) -> (%y) {\n  %w = constant f32[4, " +
+            std::string(groups == "1" ? "2" : "1") + ", 1, 2] [1, 2, 3, 4, 5, 6, 7, 8" +
+            (groups == "1" ? ", 9, 10, 11, 12, 13, 14, 15, 16" : "") + "]\n" + kStatistics +
+            "  %a: f32[1, 2, 3, 4] = ConvTranspose(%x, %w) {group = " + groups +
+            R"(}
+  %y: f32[1, 2, 3, 4] = BatchNormalization(%a, %scale, %shift, %mean, %variance)
+}
+)",
+        Op::kBatchNormalization);
+  }
+}
+
 TEST(FoldBatchNorm, BehindSomethingElseItIsMulAndAdd) {
   expect_rewrite(fold_batch_norm,
                  std::string("graph @main(%x: f32[1, 2, 4, 4]) -> (%y) {\n") + kStatistics +

@@ -14,6 +14,7 @@ Result<bool> decompose_cross_entropy(Graph& root, const Options& options);
 Result<bool> decompose_einsum(Graph& root, const Options& options);
 Result<bool> decompose_flex_attention(Graph& root, const Options& options);
 Result<bool> decompose_quantized_product(Graph& root, const Options& options);
+Result<bool> decompose_transposed_convolution(Graph& root, const Options& options);
 Result<bool> defer_constants(Graph& root, const Options& options);
 Result<bool> eliminate_common_subexpressions(Graph& root, const Options& options);
 Result<bool> eliminate_dead_nodes(Graph& root, const Options& options);

@@ -5,9 +5,10 @@
 //            %4 = Relu(%3)                       %y = Reshape(%4, [N, M, L])
 //
 // Legal because the new axis has one element, a filter of one and no padding. The weight gets the
-// same axis; one that is constant is reshaped by sluice-build. All Reshapes are views. Elementwise
-// nodes that alone read the result, one after the other, follow it, so that they may become its
-// epilogue. Must run after the passes that look for convolutions and their neighbours of any rank.
+// same axis; one that is constant is reshaped by sluice-build. A transposed convolution is widened
+// in the same way. All Reshapes are views. Elementwise nodes that alone read the result, one after
+// the other, follow it, so that they may become its epilogue. Must run after the passes that look
+// for convolutions and their neighbours of any rank.
 #include <algorithm>
 
 #include "common/ops/attributes.h"
@@ -27,10 +28,11 @@ bool is_line(const Value& value) {
 }
 
 bool can_widen(const Node& conv) {
-  return conv.op() == Op::kConv && conv.placement.engine == EngineId::kNone &&
+  const bool is_transposed = conv.op() == Op::kConvTranspose;
+  return (conv.op() == Op::kConv || is_transposed) && conv.placement.engine == EngineId::kNone &&
          !conv.placement.keep && is_line(*conv.input(0)) && is_line(conv.output()) &&
          is_line(*conv.input(1)) && conv.input(1)->type().is_fixed() &&
-         conv.get(attributes::Window::auto_pad) == "NOTSET";
+         (is_transposed || conv.get(attributes::Window::auto_pad) == "NOTSET");
 }
 
 // Inserts a line axis before the last one; operands without an axis before that broadcast as they
@@ -62,6 +64,15 @@ void widen_attributes(Node& conv) {
   if (conv.has(attributes::Strided::strides)) widen(attributes::Strided::strides, 1, 1);
   if (conv.has(attributes::Dilated::dilations)) widen(attributes::Dilated::dilations, 1, 1);
   if (conv.has(attributes::Strided::pads)) widen(attributes::Strided::pads, 0, 2);
+  if (conv.op() != Op::kConvTranspose) return;
+  if (conv.has(attributes::ConvTranspose::output_padding))
+    widen(attributes::ConvTranspose::output_padding, 0, 1);
+  // It may begin with the batch and the channels.
+  if (std::vector<int64_t> shape = conv.get(attributes::ConvTranspose::output_shape);
+      !shape.empty()) {
+    shape.insert(shape.end() - 1, 1);
+    conv.set(attributes::ConvTranspose::output_shape, std::move(shape));
+  }
 }
 
 // Returns the node that alone reads the result and can compute it in the wider shape, or null.
