@@ -70,7 +70,10 @@ Result<InstructionId> Lowering::element(const Value& value, const Index& index) 
 
 Result<InstructionId> Lowering::computed(const Value& value, const Index& index) {
   if (const auto bytes = constant_element(value); !bytes.empty()) return constant(value, bytes);
-  if (is_sum(value)) return begin_epilogue(index);
+  if (is_sum(value)) {
+    SLUICE_ASSIGN(const InstructionId sum, begin_epilogue(index));
+    return rounded(value, sum);
+  }
   if (!is_computed(value)) return load_value(value, index, guards_, -1);
   const Node& producer = *value.producer();
   const LoweringRow* row = find_lowering(producer.op());

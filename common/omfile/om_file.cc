@@ -217,6 +217,8 @@ bool machine_runs(std::string_view isa) {
   if (isa == "generic") return true;
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (isa == "avx2") return avx2;
+  if (isa == "avx512bf16")
+    return machine_runs("avx512vnni") && __builtin_cpu_supports("avx512bf16");
   if (isa == "avx512vnni") return machine_runs("avx512") && __builtin_cpu_supports("avx512vnni");
   return isa == "avx512" && avx2 && __builtin_cpu_supports("avx512f") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&

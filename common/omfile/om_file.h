@@ -56,8 +56,8 @@ Result<OmFile> read_om(OmBytes file, const OmChecks& checks);
 // bytes of the file and the machine. For writers of models.
 Result<void> verify_om(const pb::ModelDef& model, bool test_tasks = false);
 
-// Returns whether this machine's CPU and system can run code made for isa ("avx512vnni", "avx512",
-// "avx2" or "generic"; anything else: false).
+// Returns whether this machine's CPU and system can run code made for isa ("avx512bf16",
+// "avx512vnni", "avx512", "avx2" or "generic"; anything else: false).
 bool machine_runs(std::string_view isa);
 
 }  // namespace sluice

@@ -22,8 +22,8 @@ std::string type_unsupported_reason(const Node& node) {
         i < node.input_count() ? node.input(i) : &node.output(i - node.input_count());
     if (value == nullptr) continue;
     const Type& type = value->type();
-    if (!type.is_tensor() || type.dtype != DType::kF32)
-      return fmt::format("dtype {}, only f32", dtype_name(type.dtype));
+    if (!type.is_tensor() || !is_contraction_dtype(type.dtype))
+      return fmt::format("dtype {}, only f32, f16 and bf16", dtype_name(type.dtype));
     if (!has_computed_size(type)) return "a dim of unknown size";
     if (std::find(type.dims.begin(), type.dims.end(), Dim::fixed(0)) != type.dims.end())
       return "an empty tensor";
@@ -58,6 +58,8 @@ std::string rank_unsupported_reason(const Node& node) {
 }
 
 std::string conv_unsupported_reason(const Node& node) {
+  if (const DType dtype = node.input(0)->type().dtype; dtype != DType::kF32)
+    return fmt::format("dtype {}, only f32", dtype_name(dtype));
   if (node.input(0)->type().rank() != 4)
     return fmt::format("a convolution of rank {}, only 2-d ones", node.input(0)->type().rank());
   if (node.get(attributes::Window::auto_pad) != "NOTSET") return "padding that is not explicit";
@@ -127,7 +129,7 @@ std::string fused_unsupported_reason(const Node& fused) {
   if (anchor == nullptr) return "a Fused body without one contraction as its anchor";
   if (std::string reason = anchor_unsupported_reason(*anchor); !reason.empty()) return reason;
   if (body->outputs().size() != 1) return "a Fused body with several results";
-  if (const DType dtype = body->outputs()[0]->type().dtype; dtype != DType::kF32)
+  if (const DType dtype = body->outputs()[0]->type().dtype; !is_contraction_dtype(dtype))
     return fmt::format("a result of dtype {}", dtype_name(dtype));
   std::vector<const Node*> transposes;
   for (size_t i = 0; i < anchor->input_count(); ++i) {
@@ -180,6 +182,10 @@ bool is_image_operand(const std::vector<Dim>& operand, const std::vector<Dim>& r
 
 }  // namespace
 
+bool is_contraction_dtype(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
 bool is_contraction(Op op) {
   return op == Op::kConv || op == Op::kMatMul || op == Op::kGemm || is_integer_contraction(op);
 }
@@ -225,8 +231,9 @@ std::vector<int64_t> transpose_order(const Node& transpose) {
 
 bool is_epilogue_operand(const Type& operand, const Node& anchor, bool is_quantized) {
   const std::vector<Dim>&from = operand.dims, &to = anchor.output().type().dims;
-  if (operand.has_unknown() || operand.dtype != DType::kF32 || from.size() > to.size())
-    return false;
+  const bool has_dtype =
+      is_quantized ? operand.dtype == DType::kF32 : is_contraction_dtype(operand.dtype);
+  if (operand.has_unknown() || !has_dtype || from.size() > to.size()) return false;
   std::vector<Dim> aligned(to.size() - from.size(), Dim::fixed(1));
   aligned.insert(aligned.end(), from.begin(), from.end());
   for (size_t axis = 0; axis < to.size(); ++axis) {
@@ -242,7 +249,8 @@ bool is_epilogue_op(const Node& node) {
   if (row == nullptr || (row->flags & kElementwise) == 0 || node.output_count() != 1) return false;
   const auto is_computed = [](const Value& value) {
     const DType dtype = value.type().dtype;
-    return (dtype == DType::kF32 || dtype == DType::kBool) && has_computed_size(value.type());
+    return (is_contraction_dtype(dtype) || dtype == DType::kBool) &&
+           has_computed_size(value.type());
   };
   for (size_t i = 0; i < node.input_count(); ++i) {
     const Value* input = node.input(i);

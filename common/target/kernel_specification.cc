@@ -55,6 +55,8 @@ class SpecificationParser {
     SLUICE_TRY(take("vector_registers", profile.vector_registers, kVectorRegisters));
     SLUICE_TRY(take("fused_multiply_add", profile.fused_multiply_add));
     SLUICE_TRY(take("int8_dot_product", profile.int8_dot_product));
+    if (lexer_.token().is("bf16_dot_product"))
+      SLUICE_TRY(take("bf16_dot_product", profile.bf16_dot_product));
     SLUICE_TRY(take("l1_bytes", profile.l1_bytes, kCacheBytes));
     SLUICE_TRY(take("l1_ways", profile.l1_ways, kCacheWays));
     SLUICE_TRY(take("l2_bytes", profile.l2_bytes, kCacheBytes));
@@ -101,6 +103,8 @@ std::string generator_text(const DeviceProfile& profile) {
                       profile.vector_registers);
   text += fmt::format("fused_multiply_add {} int8_dot_product {} ", profile.fused_multiply_add,
                       profile.int8_dot_product);
+  // Left out where it is false, so that kernels of devices without the instruction keep their names.
+  if (profile.bf16_dot_product) text += "bf16_dot_product true ";
   text +=
       fmt::format("l1_bytes {} l1_ways {} l2_bytes {} last_cache_bytes {} scratch_limit {}\ncosts",
                   profile.l1_bytes, profile.l1_ways, profile.l2_bytes, profile.last_cache_bytes,

@@ -149,6 +149,10 @@ constexpr InstructionSet kInstructionSets[] = {
      " sse sse2 sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 lzcnt movbe f16c avx512f "
      "avx512cd avx512bw avx512dq avx512vl "
      "avx512vnni "},
+    {"avx512bf16", "x86-64-v4", 512, 32,
+     " sse sse2 sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 lzcnt movbe f16c avx512f "
+     "avx512cd avx512bw avx512dq avx512vl "
+     "avx512vnni avx512bf16 "},
 };
 
 bool has_features(const InstructionSet& set, std::string_view features) {
@@ -174,7 +178,7 @@ std::string machine_fault(const DeviceProfile& profile) {
   const auto* set = std::find_if(std::begin(kInstructionSets), std::end(kInstructionSets),
                                  [&](const auto& s) { return s.isa == profile.isa; });
   if (set == std::end(kInstructionSets)) {
-    return fmt::format("'isa' is '{}', it must be avx512vnni, avx512, avx2 or generic",
+    return fmt::format("'isa' is '{}', it must be avx512bf16, avx512vnni, avx512, avx2 or generic",
                        profile.isa);
   }
   if (profile.llvm_cpu != "x86-64" && profile.llvm_cpu != set->llvm_cpu) {
@@ -191,6 +195,8 @@ std::string machine_fault(const DeviceProfile& profile) {
     return "'fused_multiply_add' is true, and 'llvm_features' lacks +fma";
   if (profile.int8_dot_product && !lists(profile.llvm_features, "+avx512vnni"))
     return "'int8_dot_product' is true, and 'llvm_features' lacks +avx512vnni";
+  if (profile.bf16_dot_product && !lists(profile.llvm_features, "+avx512bf16"))
+    return "'bf16_dot_product' is true, and 'llvm_features' lacks +avx512bf16";
   if (!std::has_single_bit(static_cast<uint64_t>(profile.vector_bits)) ||
       profile.vector_bits > set->vector_bits) {
     return fmt::format("'vector_bits' is {}, for isa {} it must be a power of two up to {}",
@@ -215,6 +221,7 @@ Result<DeviceProfile> parse_profile(std::string_view text) {
   reader.read_int("vector_registers", profile.vector_registers, kVectorRegisters);
   reader.read("fused_multiply_add", profile.fused_multiply_add);
   reader.read_optional("int8_dot_product", profile.int8_dot_product);
+  reader.read_optional("bf16_dot_product", profile.bf16_dot_product);
   reader.read_optional_int("l1_bytes", profile.l1_bytes, kCacheBytes);
   reader.read_optional_int("l1_ways", profile.l1_ways, kCacheWays);
   reader.read_int("l2_bytes", profile.l2_bytes, kCacheBytes);
@@ -281,6 +288,8 @@ bool cpu_supports(std::string_view isa) {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                     __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   if (isa == "avx2") return avx2;
+  if (isa == "avx512bf16")
+    return cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
   if (isa == "avx512vnni") return cpu_supports("avx512") && __builtin_cpu_supports("avx512vnni");
   if (isa == "avx512") {
     return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&

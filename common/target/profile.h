@@ -77,7 +77,7 @@ struct DeviceProfile {
   std::string file;  // the .json file it was read from; empty: built in
   // "cpu-avx512"; `native` is resolved to an explicit profile before it is stored anywhere.
   std::string name;
-  // "avx512vnni", "avx512", "avx2" or "generic": the isa that a loader must find on its CPU.
+  // "avx512bf16", "avx512vnni", "avx512", "avx2" or "generic": the isa that a loader must find on its CPU.
   std::string isa;
   std::string llvm_cpu;       // explicit -mcpu, e.g. "x86-64-v4"
   std::string llvm_features;  // explicit -mattr, e.g. "+avx512f,+avx512vl,…"
@@ -86,6 +86,8 @@ struct DeviceProfile {
   bool fused_multiply_add = false;
   // True when one instruction adds four products of bytes (vpdpbusd). Absent in a file: false.
   bool int8_dot_product = false;
+  // True when one instruction adds two products of bf16 (vdpbf16ps). Absent in a file: false.
+  bool bf16_dot_product = false;
   // The first cache, and the lines that share a set of it. Absent in a file: these.
   int64_t l1_bytes = 32 * 1024, l1_ways = 8;
   int64_t l2_bytes = 1024 * 1024;
@@ -110,8 +112,8 @@ inline constexpr ValueRange kCacheWays{1, 64}, kCostRange{1, int64_t{1} << 30};
 std::string machine_fault(const DeviceProfile& profile);
 
 // Returns a profile. name: a built-in profile, "native" (detects the CPU and returns the first that
-// it can run of cpu-avx512vnni, cpu-avx512, cpu-avx2 and cpu-generic), or the path of a .json file
-// like those in common/target/profiles.
+// it can run of cpu-avx512bf16, cpu-avx512vnni, cpu-avx512, cpu-avx2 and cpu-generic), or the path
+// of a .json file like those in common/target/profiles.
 Result<DeviceProfile> get_profile(std::string_view name);
 // Parses the content of such a file. Error: kBadJson, which names the member that is absent,
 // unknown, of another kind or out of range, or contradicts another.

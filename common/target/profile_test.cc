@@ -7,7 +7,8 @@ namespace {
 
 TEST(Profile, BuiltInProfilesAreComplete) {
   EXPECT_THAT(profile_names(),
-              testing::ElementsAre("cpu-avx512vnni", "cpu-avx512", "cpu-avx2", "cpu-generic"));
+              testing::ElementsAre("cpu-avx512bf16", "cpu-avx512vnni", "cpu-avx512", "cpu-avx2",
+                                   "cpu-generic"));
   for (const std::string& name : profile_names()) {
     auto profile = get_profile(name);
     ASSERT_TRUE(profile.ok()) << error_text(profile.error());
@@ -28,6 +29,10 @@ TEST(Profile, ValuesComeFromTheFiles) {
   auto dot = get_profile("cpu-avx512vnni");
   ASSERT_TRUE(dot.ok());
   EXPECT_TRUE(dot->int8_dot_product);
+  EXPECT_FALSE(dot->bf16_dot_product);
+  auto halves = get_profile("cpu-avx512bf16");
+  ASSERT_TRUE(halves.ok());
+  EXPECT_TRUE(halves->int8_dot_product && halves->bf16_dot_product);
   EXPECT_EQ(wide->llvm_cpu, "x86-64-v4");
   EXPECT_EQ(narrow->vector_bits, 128);
   EXPECT_FALSE(narrow->fused_multiply_add);
@@ -104,7 +109,11 @@ TEST(Profile, NumbersThatNoMachineHasAreRefused) {
   EXPECT_THAT(fault_of("costs", R"({"gather": 90, "gathering": 1})"),
               testing::StartsWith("device profile 'n': costs: no member has the name 'gathering'"));
   EXPECT_EQ(fault_of("isa", "\"z80\""),
-            "device profile 'n': 'isa' is 'z80', it must be avx512vnni, avx512, avx2 or generic");
+            "device profile 'n': 'isa' is 'z80', it must be avx512bf16, avx512vnni, avx512, avx2 or "
+            "generic");
+  EXPECT_EQ(fault_of("bf16_dot_product", "true"),
+            "device profile 'n': 'bf16_dot_product' is true, and 'llvm_features' lacks "
+            "+avx512bf16");
   EXPECT_EQ(
       fault_of("vector_bits", "512"),
       "device profile 'n': 'vector_bits' is 512, for isa avx2 it must be a power of two up to 256");

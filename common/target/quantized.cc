@@ -103,9 +103,13 @@ std::string result_unsupported_reason(const Node& node, const QuantizedContracti
   }
   const Value& result = *q.result;
   if (std::string reason = shape_unsupported_reason(result); !reason.empty()) return reason;
-  if (q.y.scale == nullptr) return {};
-  if (!is_byte(result.type().dtype))
-    return fmt::format("a result of dtype {}, only i8 and u8", dtype_name(result.type().dtype));
+  const DType dtype = result.type().dtype;
+  if (q.y.scale == nullptr)
+    return dtype == DType::kF16 || dtype == DType::kBF16
+               ? fmt::format("a result of dtype {}", dtype_name(dtype))
+               : "";
+  if (!is_byte(dtype))
+    return fmt::format("a result of dtype {}, only i8 and u8", dtype_name(dtype));
   if (!is_one_number(q.y.scale) || !is_one_number(q.y.zero_point))
     return "a result with a scale for each channel";
   for (const Value* value : {q.y.scale, q.y.zero_point}) {

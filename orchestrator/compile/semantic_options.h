@@ -19,8 +19,8 @@ inline constexpr char kSemanticOptions[] =
   --out-nodes=NAMES      The outputs to keep.
   --zipmap=KIND          What ZipMap gives: map, a sequence of maps, or tensor, what it takes under
                          the same name.
-  --profile=NAME         The device profile: native, cpu-avx512vnni, cpu-avx512, cpu-avx2,
-                         cpu-generic, or a .json file.
+  --profile=NAME         The device profile: native, cpu-avx512bf16, cpu-avx512vnni, cpu-avx512,
+                         cpu-avx2, cpu-generic, or a .json file.
   --opt-level=LEVEL      Which passes run: O0, O1 or O3.
   --passes=LIST          STAGE:PASS,PASS,... runs exactly these passes of that stage, in this order.
   --skip=LIST            STAGE:PASS,PASS,... leaves these passes of that stage out.

@@ -18,7 +18,9 @@ from onnx import TensorProto, helper, numpy_helper
 from programs import need
 
 PROGRAMS = None
-PROFILES = {"cpu-avx512vnni": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"},
+PROFILES = {"cpu-avx512bf16": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni",
+                               "avx512_bf16"},
+            "cpu-avx512vnni": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"},
             "cpu-avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
             "cpu-avx2": {"avx2", "fma"}, "cpu-generic": set()}
 TYPES = {np.dtype(np.int8): TensorProto.INT8, np.dtype(np.uint8): TensorProto.UINT8}

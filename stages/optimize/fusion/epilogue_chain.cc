@@ -65,10 +65,15 @@ std::optional<EpilogueChain::Step> EpilogueChain::find_step() const {
     if (!fits(*node)) return std::nullopt;
     step.push_back(node);
     std::erase_if(open, [&](const Value* value) { return is_read_within(*value, step); });
-    if (open.empty() && node->output().type().dtype == end().type().dtype) return step;
+    if (open.empty() && can_end_with(node->output().type().dtype)) return step;
     open.push_back(&node->output());
   }
   return std::nullopt;
+}
+
+// Kernels of floats store other floats as well: the chain may go on after a Cast, or end there.
+bool EpilogueChain::can_end_with(DType dtype) const {
+  return is_quantized_ ? dtype == end().type().dtype : is_contraction_dtype(dtype);
 }
 
 // What it reads besides the chain and its step is checked when the step is taken.

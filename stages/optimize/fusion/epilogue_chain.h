@@ -32,6 +32,7 @@ class EpilogueChain {
  private:
   using Step = std::vector<Node*>;
   std::optional<Step> find_step() const;
+  bool can_end_with(DType dtype) const;
   bool fits(const Node& node) const;
   bool has_capacity(const Step& step);
 

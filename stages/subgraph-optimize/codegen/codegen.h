@@ -2,11 +2,11 @@
 // machine-code object. It is pure: the same specification produces the same bytes on every machine.
 // It knows no graph.
 //
-// Every kernel follows runtime/device/kernel_abi.h. The element type is f32, and all strides are in
-// elements. Fixed sizes are >= 1 (K too). Sizes and strides of type Extent may depend on symbols,
+// Every kernel follows runtime/device/kernel_abi.h. Operands are f32, f16 or bf16, sums are f32, and
+// the epilogue says what is stored; all strides are in elements. Fixed sizes are >= 1 (K too). Sizes and strides of type Extent may depend on symbols,
 // whose values (>= 0) are in KernelArgs.symbols when the kernel runs; the plan is made for the
 // nominal ones. With a size of 0 the kernel does nothing; with k = 0 every sum is 0. Pointers must
-// be aligned to 4 bytes; 64 is faster. The output must not overlap any input, except that an
+// be aligned to their elements; 64 bytes are faster. The output must not overlap any input, except that an
 // epilogue operand may be the output itself when each element is read where it is written
 // (EpilogueOperand::full with the output's strides).
 //
@@ -50,10 +50,12 @@ struct BatchAxis {
 //
 // Pointers: C, A, B, then the epilogue's operands.
 struct MatMulSpec {
+  DType dtype = DType::kF32;  // of A and B
   Extent m = 1, n = 1, k = 1;
   Extent a_row_stride = 0, a_k_stride = 1;
-  // Packed B: [ceil(n / nr)][k][nr] with nr = choose_matmul_plan(...).nr, missing columns zero;
-  // b_row_stride and b_column_stride are then unused.
+  // Packed B: [ceil(n / nr)][k][nr] with nr = choose_matmul_plan(...).nr, missing columns zero; of
+  // bf16 [ceil(n / nr)][ceil(k / 2)][nr][2], a missing row zero too. b_row_stride and
+  // b_column_stride are then unused.
   bool b_packed = false;
   // B in place may have any strides. The kernel itself packs it into scratch where its column
   // stride is not 1, or where gaps separate rows that several tiles read.
@@ -79,8 +81,8 @@ struct ContractionPlan {
   double cycles = 0;         // estimated for one thread that runs all blocks
 };
 
-// The plan depends on every number of the spec except b_packed, b_row_stride, b_column_stride and
-// the epilogue.
+// The plan depends on every number of the spec except the dtype, b_packed, b_row_stride,
+// b_column_stride and the epilogue.
 ContractionPlan choose_matmul_plan(const MatMulSpec& spec, const DeviceProfile& profile);
 Result<GeneratedKernel> generate_matmul(const MatMulSpec& spec, const DeviceProfile& profile);
 
@@ -94,6 +96,7 @@ Result<GeneratedKernel> generate_matmul(const MatMulSpec& spec, const DeviceProf
 //
 // Pointers: y, x, packed weights, then the epilogue's operands.
 struct ConvSpec {
+  DType dtype = DType::kF32;  // of x and the weights
   Extent n = 1, h = 1, w = 1;
   int64_t ci = 1;
   Extent oh = 1, ow = 1;
@@ -108,9 +111,14 @@ struct ConvSpec {
   Epilogue epilogue;           // its column is the output channel over all groups
 };
 
-// The plan depends on every number of the spec except the epilogue.
+// The plan depends on every number of the spec and the dtype, but not on the epilogue.
 ContractionPlan choose_conv_plan(const ConvSpec& spec, const DeviceProfile& profile);
 Result<GeneratedKernel> generate_conv(const ConvSpec& spec, const DeviceProfile& profile);
+
+// Returns whether contractions read operands of the dtype.
+inline bool is_operand_dtype(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
 
 // Returns whether no size or stride has symbols.
 bool is_fixed(const MatMulSpec& spec);

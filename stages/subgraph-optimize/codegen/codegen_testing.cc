@@ -4,8 +4,11 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <span>
 #include <stdexcept>
 
+#include "common/base/half.h"
 #include "common/ir/module.h"
 #include "common/ir/value_storage.h"
 #include "common/loop/lowering.h"
@@ -109,6 +112,47 @@ std::vector<float> random_floats(size_t count, std::mt19937& random) {
   std::vector<float> values(count);
   for (float& value : values) value = distribution(random);
   return values;
+}
+
+namespace {
+
+uint16_t half_of(float number, DType dtype) {
+  return dtype == DType::kF16 ? float_to_half(number) : float_to_bf16(number);
+}
+
+}  // namespace
+
+std::vector<std::byte> elements_of(const std::vector<float>& numbers, DType dtype) {
+  if (dtype == DType::kF32) {
+    const auto bytes = std::as_bytes(std::span(numbers));
+    return {bytes.begin(), bytes.end()};
+  }
+  std::vector<uint16_t> halves;
+  for (const float number : numbers) halves.push_back(half_of(number, dtype));
+  const auto bytes = std::as_bytes(std::span(halves));
+  return {bytes.begin(), bytes.end()};
+}
+
+std::vector<float> numbers_of(const std::vector<std::byte>& elements, DType dtype) {
+  std::vector<float> numbers(elements.size() / (dtype == DType::kF32 ? 4 : 2));
+  if (dtype == DType::kF32) {
+    std::memcpy(numbers.data(), elements.data(), elements.size());
+    return numbers;
+  }
+  std::vector<uint16_t> halves(numbers.size());
+  std::memcpy(halves.data(), elements.data(), elements.size());
+  std::transform(halves.begin(), halves.end(), numbers.begin(), [&](uint16_t half) {
+    return dtype == DType::kF16 ? half_to_float(half) : bf16_to_float(half);
+  });
+  return numbers;
+}
+
+std::vector<float> random_floats(size_t count, std::mt19937& random, DType dtype) {
+  return numbers_of(elements_of(random_floats(count, random), dtype), dtype);
+}
+
+double rounding_error(DType dtype) {
+  return dtype == DType::kF16 ? 0x1p-11 : dtype == DType::kBF16 ? 0x1p-8 : 0;
 }
 
 Result<GeneratedKernel> generate_copy(DType dtype, const std::vector<int64_t>& dims,
@@ -290,6 +334,20 @@ std::vector<float> reference_pack(const StridedPacking& packing, const float* so
   float* to = packed.data();
   pack_batch(packing, 0, source, to);
   return packed;
+}
+
+std::vector<float> in_pairs(const std::vector<float>& packed, int64_t rows, int64_t nr) {
+  std::vector<float> pairs;
+  for (size_t panel = 0; panel < packed.size(); panel += static_cast<size_t>(rows * nr)) {
+    for (int64_t row = 0; row < rows; row += 2) {
+      for (int64_t column = 0; column < nr; ++column) {
+        const float* first = packed.data() + panel + row * nr + column;
+        pairs.push_back(*first);
+        pairs.push_back(row + 1 < rows ? first[nr] : 0);
+      }
+    }
+  }
+  return pairs;
 }
 
 int64_t value_of(const Extent& extent, const std::vector<int64_t>& symbols) {

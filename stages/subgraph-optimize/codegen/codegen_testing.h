@@ -41,6 +41,14 @@ class RunnableKernel {
 // Returns values in [-1, 1].
 std::vector<float> random_floats(size_t count, std::mt19937& random);
 
+// Returns the numbers as elements of f32, f16 or bf16, and the numbers of such elements.
+std::vector<std::byte> elements_of(const std::vector<float>& numbers, DType dtype);
+std::vector<float> numbers_of(const std::vector<std::byte>& elements, DType dtype);
+// Returns values in [-1, 1] that the dtype has.
+std::vector<float> random_floats(size_t count, std::mt19937& random, DType dtype);
+// Returns the greatest relative error of rounding to the dtype; 0 for f32.
+double rounding_error(DType dtype);
+
 // Transposes [n][rows][columns] -> [n][columns][rows].
 std::vector<float> transposed(const std::vector<float>& from, int64_t n, int64_t rows,
                               int64_t columns);
@@ -84,6 +92,8 @@ struct StridedPacking {
 };
 std::vector<float> reference_pack(const StridedPacking& packing, const float* source);
 int64_t packed_elements(const StridedPacking& packing);  // floats of the result
+// Turns panels [rows][nr] into [ceil(rows / 2)][nr][2], a missing row zero.
+std::vector<float> in_pairs(const std::vector<float>& packed, int64_t rows, int64_t nr);
 // Returns the packing of a conv's [co][ci / groups][kh][kw] weights; the others are for direct and
 // depthwise convolutions.
 StridedPacking conv_weight_packing(const ConvSpec& spec, int64_t nr);

@@ -33,6 +33,14 @@ std::string point_reason(const LoopGraph& loops) {
   return {};
 }
 
+// Epilogues of integer sums are those of quantized contractions, which scale them to f32.
+bool fits_buffer(DType dtype, loop::BufferId buffer, DType sum) {
+  if (buffer == kSum) return dtype == sum;
+  const bool is_half = dtype == DType::kF16 || dtype == DType::kBF16;
+  if (buffer == kStoredElement) return sum != DType::kF32 || dtype == DType::kF32 || is_half;
+  return dtype == DType::kF32 || (is_half && sum == DType::kF32);
+}
+
 // Returns why the buffers do not fit the operands, or an empty text.
 std::string buffer_reason(const Epilogue& epilogue, DType sum) {
   const std::vector<loop::Buffer>& buffers = epilogue.loops.buffers;
@@ -41,9 +49,8 @@ std::string buffer_reason(const Epilogue& epilogue, DType sum) {
     return fmt::format("it has {} buffers, expected {}", buffers.size(), expected);
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (!buffers[i].dims.empty()) return fmt::format("its buffer {} has axes", i);
-    const DType dtype = i == kSum ? sum : DType::kF32;
-    if (i != kStoredElement && buffers[i].dtype != dtype)
-      return fmt::format("its buffer {} is not of {}", i, dtype_name(dtype));
+    if (!fits_buffer(buffers[i].dtype, static_cast<loop::BufferId>(i), sum))
+      return fmt::format("its buffer {} is of {}", i, dtype_name(buffers[i].dtype));
   }
   return {};
 }
@@ -60,7 +67,11 @@ Result<void> check_loops(const Epilogue& epilogue, DType sum) {
 }  // namespace
 
 Result<void> check_epilogue(const Epilogue& epilogue, size_t batch_rank, DType sum) {
-  if (!epilogue.is_empty()) SLUICE_TRY(check_loops(epilogue, sum));
+  if (!epilogue.is_empty()) {
+    SLUICE_TRY(check_loops(epilogue, sum));
+  } else if (!epilogue.operands.empty()) {
+    return make_error(ErrorCode::kCodegen, "epilogue: it has operands and no loops");
+  }
   for (size_t i = 0; i < epilogue.operands.size(); ++i) {
     const EpilogueOperand& operand = epilogue.operands[i];
     if (!operand.column_stride.is_fixed_at(0) && !operand.column_stride.is_fixed_at(1)) {

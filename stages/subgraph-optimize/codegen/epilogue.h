@@ -34,7 +34,7 @@
 
 namespace sluice {
 
-// The position of the elements of an extra f32 operand relative to the output element (batch
+// The position of the elements of an extra operand relative to the output element (batch
 // indices, row, column). Strides are in elements; 0 broadcasts. For a MatMul a row is a row of C
 // and batch_strides has one stride per MatMulSpec.batch entry (or is empty: all 0). For a Conv a
 // row is an output pixel in the order oh, ow of one image, the column is the output channel, and
@@ -61,13 +61,17 @@ inline constexpr loop::BufferId kStoredElement = 0, kSum = 1, kFirstOperand = 2;
 
 struct Epilogue {
   loop::LoopGraph loops;
-  // The pointers follow the kernel's own, in this order; all are f32.
+  // The pointers follow the kernel's own, in this order. Their dtypes are those of the buffers: f32,
+  // and for sums of f32 also f16 or bf16.
   std::vector<EpilogueOperand> operands;
   MathPrecision math = MathPrecision::kDefault;
 
   bool is_empty() const { return loops.nests.empty(); }
   // Returns the dtype of the stored elements for sums of a dtype.
   DType stored(DType sum) const { return is_empty() ? sum : loops.buffers[kStoredElement].dtype; }
+  DType operand_dtype(size_t operand) const {
+    return loops.buffers[static_cast<size_t>(kFirstOperand) + operand].dtype;
+  }
   // Returns the instructions, each after its operands, and the one whose value is stored. The
   // epilogue is not empty.
   const std::vector<loop::Instruction>& code() const { return loops.nests[0].instructions; }
@@ -75,7 +79,7 @@ struct Epilogue {
 };
 
 // Returns kCodegen when the loops do not verify or are not of one point, an instruction may fault,
-// sums are not of the dtype `sum`, an operand does not exist, a column stride is not 0 or 1, or
+// sums are not of the dtype `sum`, an operand does not exist or is of another dtype, a column stride is not 0 or 1, or
 // batch_strides has neither 0 nor `batch_rank` entries.
 Result<void> check_epilogue(const Epilogue& epilogue, size_t batch_rank, DType sum = DType::kF32);
 bool is_fixed(const Epilogue& epilogue);  // whether no stride has symbols

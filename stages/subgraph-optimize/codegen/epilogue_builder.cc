@@ -42,13 +42,14 @@ Id EpilogueBuilder::load(loop::BufferId buffer) {
   Instruction instruction;
   instruction.kind = InstructionKind::kLoad;
   instruction.access.buffer = buffer;
-  instruction.dtype = epilogue_.loops.buffers[static_cast<size_t>(buffer)].dtype;
+  instruction.dtype =
+      loop::register_dtype(epilogue_.loops.buffers[static_cast<size_t>(buffer)].dtype);
   return push(std::move(instruction));
 }
 
-Id EpilogueBuilder::load(EpilogueOperand operand) {
+Id EpilogueBuilder::load(EpilogueOperand operand, DType dtype) {
   epilogue_.operands.push_back(std::move(operand));
-  epilogue_.loops.buffers.emplace_back();
+  epilogue_.loops.buffers.emplace_back().dtype = dtype;
   return load(static_cast<loop::BufferId>(epilogue_.loops.buffers.size()) - 1);
 }
 
@@ -89,8 +90,10 @@ Id EpilogueBuilder::leaky_relu(Id a, float slope) {
   return select_less(a, constant(0), mul(a, constant(slope)), a);
 }
 
-Epilogue EpilogueBuilder::finish(Id result) {
-  epilogue_.loops.buffers[kStoredElement].dtype = dtype_of(result);
+Epilogue EpilogueBuilder::finish(Id result) { return finish(result, dtype_of(result)); }
+
+Epilogue EpilogueBuilder::finish(Id result, DType stored) {
+  epilogue_.loops.buffers[kStoredElement].dtype = stored;
   epilogue_.loops.nests[0].sweeps[0].stores = {{{kStoredElement, {}}, result, {}}};
   return std::move(epilogue_);
 }

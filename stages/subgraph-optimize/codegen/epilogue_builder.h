@@ -13,7 +13,7 @@ class EpilogueBuilder {
   explicit EpilogueBuilder(DType sum = DType::kF32);
   Id accumulator() { return load(kSum); }
   Id constant(float value);
-  Id load(EpilogueOperand operand);
+  Id load(EpilogueOperand operand, DType dtype = DType::kF32);
   Id scalar(loop::ScalarOp op, Id a, Id b = -1, Id c = -1);
   Id cast(Id a, DType to);
   Id add(Id a, Id b) { return scalar(loop::ScalarOp::kAdd, a, b); }
@@ -23,8 +23,9 @@ class EpilogueBuilder {
   Id clip(Id a, float low, float high);
   Id leaky_relu(Id a, float slope);
   Id select_less(Id a, Id b, Id yes, Id no);  // a < b ? yes : no
-  // Makes `result`, any earlier value, the stored one.
+  // Makes `result`, any earlier value, the stored one; floats may be stored as f16 or bf16.
   Epilogue finish(Id result);
+  Epilogue finish(Id result, DType stored);
 
  private:
   Id load(loop::BufferId buffer);

@@ -1,12 +1,14 @@
 // MatMul kernels address A and B by strides; B is packed beforehand, read in place, or packed into
-// scratch panel by panel. A reduction whose length is known only when the kernel runs, and is then
-// too long for a panel in scratch, makes the kernel read B in place.
+// scratch panel by panel, and so may be the rows of A. A reduction whose length is known only when
+// the kernel runs, and is then too long for scratch, makes the kernel read both in place.
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "stages/subgraph-optimize/codegen/contraction/nest.h"
 #include "stages/subgraph-optimize/codegen/contraction/pack_emitter.h"
+#include "stages/subgraph-optimize/codegen/contraction/row_copies.h"
+#include "stages/subgraph-optimize/codegen/emit/elements.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
 
 namespace sluice {
@@ -27,8 +29,12 @@ Result<void> check(const MatMulSpec& spec) {
       return make_error(ErrorCode::kCodegen, "matmul has a batch axis of size {}",
                         canonical_text(axis.size));
   }
+  if (!is_operand_dtype(spec.dtype))
+    return make_error(ErrorCode::kCodegen, "matmul of {}", dtype_name(spec.dtype));
   return check_epilogue(spec.epilogue, spec.batch.size());
 }
+
+constexpr int64_t kCopyUnit = 16;  // elements
 
 // Emits the tile functions (microkernel.h) and the nest around them (nest.h):
 //
@@ -36,34 +42,40 @@ Result<void> check(const MatMulSpec& spec) {
 //     for panels of nr columns, panel_group at a time:
 //       where the kernel packs B: scratch[k][nr] = B[entry][k][panel], panel_group is 1
 //       for tile of plan.rows rows:
+//         where the kernel copies A: scratch[rows][k] = A[entry][row + i][k]
 //         for panel:
 //           acc[rows][vectors] = 0
 //           for k: acc[i][j] += A[entry][row + i][k] * B[entry][k][panel][j]
 //           C[entry][row + i][panel][j] = epilogue(acc[i][j])
 //
-// A symbolic kernel that packs B contains a second nest that reads B in place, for long reductions.
+// A symbolic kernel that uses scratch contains a second nest that reads A and B in place, for long
+// reductions.
 class MatMulEmitter {
  public:
   MatMulEmitter(const MatMulSpec& spec, const DeviceProfile& profile)
       : spec_(spec),
         b_(profile),
         is_symbolic_(!is_fixed(spec)),
-        plan_(choose_matmul_plan(spec, profile)) {
+        plan_(choose_matmul_plan(spec, profile)),
+        in_memory_(b_, spec.dtype),
+        stored_(b_, spec.epilogue.stored(DType::kF32)),
+        copied_(b_, in_pairs() && profile.bf16_dot_product ? DType::kBF16 : DType::kF32) {
     for (const BatchAxis& axis : spec.batch) batch_ *= axis.size;
     choose_b();
+    choose_a();
   }
 
   Result<GeneratedKernel> emit() {
     const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
     const ContractionNest nest = make_nest();
     const TileFunctions tiles = emit_tiles(nest);
-    const bool may_be_long = packs_b_ && !spec_.k.is_fixed();
+    const bool may_be_long = (packs_b_ || copies_a_) && !spec_.k.is_fixed();
     const ContractionNest in_place = make_nest_in_place();
     std::optional<TileFunctions> tiles_in_place;
     if (may_be_long) reading_in_place([&] { tiles_in_place = emit_tiles(in_place); });
     begin(entry);
     if (may_be_long) {
-      Value* fits = b_.ir().CreateICmpSLE(b_.value(spec_.k), b_.index(longest_panel()));
+      Value* fits = b_.ir().CreateICmpSLE(b_.value(spec_.k), b_.index(capacity()));
       b_.if_else(
           fits, [&] { emit_loops(nest, tiles); },
           [&] { reading_in_place([&] { emit_loops(in_place, *tiles_in_place); }); });
@@ -73,9 +85,7 @@ class MatMulEmitter {
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, {.knows_target = is_symbolic_}));
     set_launch(nest, b_.profile(), kernel);
-    if (packs_b_)
-      kernel.scratch_bytes =
-          static_cast<uint64_t>((may_be_long ? longest_panel() : spec_.k.factor) * plan_.nr * 4);
+    kernel.scratch_bytes = static_cast<uint64_t>(scratch_bytes());
     return kernel;
   }
 
@@ -100,12 +110,14 @@ class MatMulEmitter {
     return nest;
   }
 
-  // Runs `emit` such that the code it writes reads B in place, in panels of one vector.
+  // Runs `emit` such that the code it writes reads A and B in place, in panels of one vector.
   void reading_in_place(const std::function<void()>& emit) {
     const ContractionPlan plan = std::exchange(plan_, make_nest_in_place().plan);
-    packs_b_ = false;
+    const bool packs_b = std::exchange(packs_b_, false);
+    const bool copies_a = std::exchange(copies_a_, false);
     emit();
-    packs_b_ = true;
+    packs_b_ = packs_b;
+    copies_a_ = copies_a;
     plan_ = plan;
   }
 
@@ -117,9 +129,7 @@ class MatMulEmitter {
   void emit_loops(ContractionNest nest, const TileFunctions& tiles) {
     nest.enter = [&](Value* batch) { enter(batch); };
     if (packs_b_) nest.prepare_panels = [&](Value* panel) { pack_panel(panel); };
-    nest.prepare_rows = [&](Value* row, Value*) {
-      return b_.at(a_entry_, b_.mul(row, spec_.a_row_stride));
-    };
+    nest.prepare_rows = [&](Value* row, Value* rows) { return prepare_rows(row, rows); };
     nest.call = [&](const TileShape& shape, Value* a, const ContractionNest::Place& place) {
       IrValues values = arguments(a, place);
       if (is_symbolic_) values.insert(values.end(), {b_.symbols(), place.active});
@@ -136,6 +146,7 @@ class MatMulEmitter {
     bp_ = b_.pointer_argument(2);
     operands_ = b_.pointer_arguments(3, spec_.epilogue.operands.size());
     if (packs_b_) panel_buffer_ = b_.scratch();
+    if (copies_a_) copies_ = b_.at(b_.scratch(), panel_bytes() / 4);
   }
 
   bool has_strided_columns() const {
@@ -149,7 +160,44 @@ class MatMulEmitter {
     return fits && spec_.b_row_stride.nominal > spec_.n.nominal && spec_.m.nominal > 2 * plan_.rows;
   }
 
-  int64_t longest_panel() const { return b_.profile().scratch_limit / (plan_.nr * 4); }
+  bool in_pairs() const { return spec_.dtype == DType::kBF16; }
+  // Returns the bytes of a panel in scratch for each reduction step.
+  int64_t panel_step_bytes() const { return plan_.nr * (in_pairs() ? 2 : 4); }
+  int64_t longest_panel() const { return b_.profile().scratch_limit / panel_step_bytes(); }
+
+  // Returns the longest reduction that scratch has space for, as the kernel divides it.
+  int64_t capacity() const {
+    if (spec_.k.is_fixed()) return spec_.k.factor;
+    if (!copies_a_) return longest_panel() - (in_pairs() ? longest_panel() % 2 : 0);
+    const int64_t step_bytes =
+        (packs_b_ ? panel_step_bytes() : 0) + plan_.rows * copied_.bytes();
+    return std::max<int64_t>(b_.profile().scratch_limit / step_bytes - 2 * kCopyUnit, 0) / 2 * 2;
+  }
+  int64_t panel_bytes() const {
+    const int64_t rows = in_pairs() ? (capacity() + 1) / 2 * 2 : capacity();
+    return packs_b_ ? rows * panel_step_bytes() : 0;
+  }
+
+  // Returns the elements from one copied row of A to the next. The distance is no power of two,
+  // which would put all rows into few cache sets.
+  int64_t copy_stride() const {
+    return (capacity() + kCopyUnit - 1) / kCopyUnit * kCopyUnit + kCopyUnit;
+  }
+  int64_t scratch_bytes() const {
+    return panel_bytes() + (copies_a_ ? plan_.rows * copy_stride() * copied_.bytes() : 0);
+  }
+
+  // Decides whether the kernel copies A, row tile by row tile: halves are widened once for all
+  // panels and not in each; where one instruction takes pairs of bf16, these must be neighbours.
+  void choose_a() {
+    const bool is_ready =
+        copied_.dtype() == spec_.dtype &&
+        (spec_.dtype == DType::kF32 || spec_.a_k_stride.is_fixed_at(1));
+    if (is_ready) return;
+    if (spec_.b_packed && !spec_.k.is_fixed()) return;
+    copies_a_ = true;
+    copies_a_ = spec_.k.nominal <= capacity() && scratch_bytes() <= b_.profile().scratch_limit;
+  }
 
   // Decides whether the kernel packs B. Such a panel must fit into scratch; narrower panels fit
   // longer reductions.
@@ -172,8 +220,11 @@ class MatMulEmitter {
   llvm::Function* emit_tile_function(const TileShape& shape) {
     TileReduction reduction;
     reduction.length = spec_.k;
-    reduction.row_stride = spec_.a_row_stride;
-    reduction.k_stride = spec_.a_k_stride;
+    reduction.row_stride = copies_a_ ? Extent(copy_stride()) : spec_.a_row_stride;
+    reduction.k_stride = copies_a_ ? Extent(1) : spec_.a_k_stride;
+    reduction.a = copies_a_ ? copied_.dtype() : spec_.dtype;
+    reduction.b = packs_b_ && !in_pairs() ? DType::kF32 : spec_.dtype;
+    reduction.in_pairs = in_pairs();
     const bool is_direct = !spec_.b_packed && !packs_b_;
     reduction.b_stride = is_direct ? spec_.b_row_stride : plan_.nr;
     if (is_direct && has_strided_columns()) reduction.b_column_stride = spec_.b_column_stride;
@@ -199,13 +250,13 @@ class MatMulEmitter {
 
   void enter(Value* entry) {
     const auto& batch = spec_.batch;
-    a_entry_ = b_.at(a_, batch_offset(entry, [&](size_t axis) -> const Extent& {
+    a_entry_ = in_memory_.at(a_, batch_offset(entry, [&](size_t axis) -> const Extent& {
                        return batch[axis].a_stride;
                      }));
-    b_entry_ = b_.at(bp_, batch_offset(entry, [&](size_t axis) -> const Extent& {
+    b_entry_ = in_memory_.at(bp_, batch_offset(entry, [&](size_t axis) -> const Extent& {
                        return batch[axis].b_stride;
                      }));
-    c_entry_ = b_.at(c_, batch_offset(entry, [&](size_t axis) -> const Extent& {
+    c_entry_ = stored_.at(c_, batch_offset(entry, [&](size_t axis) -> const Extent& {
                        return batch[axis].c_stride;
                      }));
     operand_entries_.clear();
@@ -215,17 +266,25 @@ class MatMulEmitter {
           strides.empty()
               ? b_.index(0)
               : batch_offset(entry, [&](size_t axis) -> const Extent& { return strides[axis]; });
-      operand_entries_.push_back(b_.at(operands_[n], offset));
+      operand_entries_.push_back(operand_elements(n).at(operands_[n], offset));
     }
   }
 
+  Elements operand_elements(size_t n) { return {b_, spec_.epilogue.operand_dtype(n)}; }
+
+  // Returns the address of A's rows as the tile function reads them.
+  Value* prepare_rows(Value* row, Value* rows) {
+    Value* first = in_memory_.at(a_entry_, b_.mul(row, spec_.a_row_stride));
+    if (!copies_a_) return first;
+    emit_row_copies(b_, in_memory_, {first, spec_.a_row_stride, spec_.a_k_stride, spec_.k}, rows,
+                    copied_, copies_, copy_stride());
+    return copies_;
+  }
+
   void pack_panel(Value* panel) {
-    const PanelSource source{b_.at(b_entry_, b_.mul(panel, spec_.b_column_stride * plan_.nr)),
-                             spec_.k,
-                             spec_.b_row_stride,
-                             spec_.n,
-                             spec_.b_column_stride,
-                             plan_.nr};
+    Value* first = in_memory_.at(b_entry_, b_.mul(panel, spec_.b_column_stride * plan_.nr));
+    const PanelSource source{first,  spec_.k,  spec_.b_row_stride,
+                             spec_.n, spec_.b_column_stride, plan_.nr, spec_.dtype};
     emit_pack_panel(b_, source, panel, panel_buffer_);
   }
 
@@ -234,20 +293,33 @@ class MatMulEmitter {
     return has_strided_columns() ? b_.mul(columns, spec_.b_column_stride) : columns;
   }
 
+  // Returns the first element of a panel of B that is not in scratch.
+  Value* b_panel(Value* panel) {
+    if (!spec_.b_packed) return in_memory_.at(b_entry_, b_columns(b_.mul(panel, plan_.nr)));
+    Value* rows = b_.value(spec_.k);
+    if (in_pairs()) rows = b_.mul(b_.ceil_div(rows, b_.index(2)), 2);
+    return in_memory_.at(b_entry_, b_.mul(panel, b_.mul(rows, plan_.nr)));
+  }
+
+  // Returns the first element of the column of a panel after so many.
+  Value* column_of_panel(Value* bp, Value* columns) {
+    if (!packs_b_ && !spec_.b_packed) return in_memory_.at(bp, b_columns(columns));
+    const bool is_32_bits = in_pairs() || packs_b_ || spec_.dtype == DType::kF32;
+    return is_32_bits ? b_.at(bp, columns) : in_memory_.at(bp, columns);
+  }
+
   // Returns the arguments of the tile function.
   IrValues arguments(Value* a, const ContractionNest::Place& place) {
     Value* row = place.row;
     Value* first = b_.mul(place.panel, plan_.nr);
-    Value* bp = panel_buffer_;
-    if (!packs_b_)
-      bp = b_.at(b_entry_,
-                 spec_.b_packed ? b_.mul(place.panel, spec_.k * plan_.nr) : b_columns(first));
-    bp = b_.at(bp, packs_b_ || spec_.b_packed ? place.column : b_columns(place.column));
+    Value* bp =
+        column_of_panel(packs_b_ ? panel_buffer_ : b_panel(place.panel), place.column);
     Value* column = b_.add(first, place.column);
-    IrValues values = {a, bp, b_.at(b_.at(c_entry_, b_.mul(row, spec_.c_row_stride)), column), row};
+    Value* c = stored_.at(stored_.at(c_entry_, b_.mul(row, spec_.c_row_stride)), column);
+    IrValues values = {a, bp, c, row};
     for (size_t n = 0; n < operand_entries_.size(); ++n) {
-      values.push_back(
-          b_.at(operand_entries_[n], b_.mul(column, spec_.epilogue.operands[n].column_stride)));
+      Value* offset = b_.mul(column, spec_.epilogue.operands[n].column_stride);
+      values.push_back(operand_elements(n).at(operand_entries_[n], offset));
     }
     return values;
   }
@@ -257,8 +329,10 @@ class MatMulEmitter {
   bool is_symbolic_;
   ContractionPlan plan_;
   Extent batch_ = 1;
-  bool packs_b_ = false;
-  Value *a_ = nullptr, *bp_ = nullptr, *c_ = nullptr, *panel_buffer_ = nullptr;
+  // The elements of A and B, of C, and of copied rows of A.
+  Elements in_memory_, stored_, copied_;
+  bool packs_b_ = false, copies_a_ = false;
+  Value *a_ = nullptr, *bp_ = nullptr, *c_ = nullptr, *panel_buffer_ = nullptr, *copies_ = nullptr;
   Value *a_entry_ = nullptr, *b_entry_ = nullptr, *c_entry_ = nullptr;
   IrValues operands_, operand_entries_;
 };

@@ -25,11 +25,11 @@ class MatMulKernel : public KernelTest {
     SCOPED_TRACE(what + ": " + canonical_text(s));
     const auto a = random_floats(extent(s, &BatchAxis::a_stride, s.m.nominal,
                                         s.a_row_stride.nominal, s.k.nominal, s.a_k_stride.nominal),
-                                 random_);
+                                 random_, s.dtype);
     const auto b =
         random_floats(extent(s, &BatchAxis::b_stride, s.k.nominal, s.b_row_stride.nominal,
                              s.n.nominal, s.b_column_stride.nominal),
-                      random_);
+                      random_, s.dtype);
     const size_t c_elements =
         extent(s, &BatchAxis::c_stride, s.m.nominal, s.c_row_stride.nominal, s.n.nominal, 1);
     std::vector<std::vector<float>> operands;
@@ -39,11 +39,12 @@ class MatMulKernel : public KernelTest {
           (s.m.nominal - 1) * o.row_stride.nominal + (s.n.nominal - 1) * o.column_stride.nominal;
       for (size_t i = 0; i < o.batch_strides.size(); ++i)
         last += (s.batch[i].size.nominal - 1) * o.batch_strides[i].nominal;
-      operands.push_back(random_floats(static_cast<size_t>(last + 1), random_));
+      operands.push_back(random_floats(static_cast<size_t>(last + 1), random_,
+                                       s.epilogue.operand_dtype(operands.size())));
     }
     for (const auto& operand : operands) operand_pointers.push_back(operand.data());
     const auto expected = reference_matmul(s, a.data(), b.data(), operand_pointers, c_elements);
-    run(s, a, b, operand_pointers, expected);
+    run(s, a, b, operands, expected);
 
     StridedPacking pack;
     for (BatchAxis& axis : s.batch) {
@@ -53,7 +54,9 @@ class MatMulKernel : public KernelTest {
     pack.reduction = {{s.k.nominal, s.b_row_stride.nominal}};
     pack.columns = {s.n.nominal, s.b_column_stride.nominal};
     pack.nr = choose_matmul_plan(s, profile_).nr;
-    int64_t packed_stride = packed_elements(pack);
+    std::vector<float> packed = reference_pack(pack, b.data());
+    if (s.dtype == DType::kBF16) packed = in_pairs(packed, s.k.nominal, pack.nr);
+    auto packed_stride = static_cast<int64_t>(packed.size());
     for (const StridedPacking::Axis& axis : pack.batch) packed_stride /= axis.size;
     for (size_t i = s.batch.size(); i-- > 0;) {
       if (s.batch[i].b_stride.nominal == 0) continue;
@@ -61,22 +64,28 @@ class MatMulKernel : public KernelTest {
       packed_stride *= s.batch[i].size.nominal;
     }
     s.b_packed = true;
-    run(s, a, reference_pack(pack, b.data()), operand_pointers, expected);
+    run(s, a, packed, operands, expected);
   }
 
   void run(const MatMulSpec& s, const std::vector<float>& a, const std::vector<float>& b,
-           const std::vector<const float*>& operands, const std::vector<double>& expected) {
+           const std::vector<std::vector<float>>& operands, const std::vector<double>& expected) {
     auto kernel = generate_matmul(s, profile_);
     ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
     auto runnable = RunnableKernel::load(*kernel);
     ASSERT_TRUE(runnable.ok()) << error_text(runnable.error());
-    constexpr float kUntouched = 12345;
-    std::vector<float> c(expected.size(), kUntouched);
-    std::vector<void*> pointers = {c.data(), const_cast<float*>(a.data()),
-                                   const_cast<float*>(b.data())};
-    for (const float* operand : operands) pointers.push_back(const_cast<float*>(operand));
+    constexpr float kUntouched = 12288;
+    const DType stored = s.epilogue.stored(DType::kF32);
+    std::vector<std::vector<std::byte>> bytes = {
+        elements_of(std::vector<float>(expected.size(), kUntouched), stored),
+        elements_of(a, s.dtype), elements_of(b, s.dtype)};
+    for (size_t i = 0; i < operands.size(); ++i)
+      bytes.push_back(elements_of(operands[i], s.epilogue.operand_dtype(i)));
+    std::vector<void*> pointers;
+    for (std::vector<std::byte>& operand : bytes) pointers.push_back(operand.data());
     runnable->run(pointers);
-    const double tolerance = 1e-6 * std::sqrt(static_cast<double>(s.k.nominal)) + 3e-6;
+    const std::vector<float> c = numbers_of(bytes[0], stored);
+    const double tolerance =
+        1e-6 * std::sqrt(static_cast<double>(s.k.nominal)) + 3e-6 + rounding_error(stored);
     for (size_t i = 0; i < c.size(); ++i) {
       if (static_cast<int64_t>(i) % s.c_row_stride.nominal >= s.n.nominal && s.batch.empty()) {
         ASSERT_EQ(c[i], kUntouched) << "element " << i;
@@ -87,6 +96,13 @@ class MatMulKernel : public KernelTest {
         ASSERT_EQ(expected[i], 0) << "element " << i;
       }
     }
+  }
+
+  // Returns relu(sum + bias + residual), all but the sum of the dtype.
+  static Epilogue half_epilogue(int64_t n, DType dtype) {
+    EpilogueBuilder e;
+    const int biased = e.add(e.accumulator(), e.load(EpilogueOperand::column(), dtype));
+    return e.finish(e.relu(e.add(biased, e.load(EpilogueOperand::full(n), dtype))), dtype);
   }
 
   static MatMulSpec dense(int64_t m, int64_t k, int64_t n) {
@@ -118,6 +134,77 @@ TEST_P(MatMulKernel, Transposes) {
       s.c_row_stride = 50;
       check(s, "transpose");
     }
+  }
+}
+
+constexpr DType kHalves[] = {DType::kF16, DType::kBF16};
+
+TEST_P(MatMulKernel, HalfSizes) {
+  for (const DType dtype : kHalves) {
+    for (int i = 0; i < 12; ++i) {
+      const int64_t limit = i < 6 ? 20 : 130;
+      MatMulSpec s = dense(draw(1, limit), draw(1, limit), draw(1, limit));
+      s.dtype = dtype;
+      if (i % 3 != 0) s.epilogue = half_epilogue(s.n.nominal, dtype);
+      check(s, "dense");
+    }
+  }
+}
+
+TEST_P(MatMulKernel, HalfTransposes) {
+  for (const DType dtype : kHalves) {
+    for (const bool a : {false, true}) {
+      for (const bool b : {false, true}) {
+        MatMulSpec s = dense(37, 29, 43);
+        s.dtype = dtype;
+        if (a) s.a_row_stride = 1, s.a_k_stride = s.m.nominal;
+        if (b) s.b_row_stride = 1, s.b_column_stride = s.k.nominal;
+        check(s, "transpose");
+        s.batch = {{3, 37 * 29, 29 * 43, 37 * 43}};
+        check(s, "batch");
+        s.batch.clear();
+        s.b_row_stride = 2, s.b_column_stride = 2 * s.k.nominal;
+        check(s, "every other element");
+      }
+    }
+  }
+}
+
+TEST_P(MatMulKernel, HalfVectors) {
+  for (const DType dtype : kHalves) {
+    for (const auto& [m, k, n] : {std::tuple{1, 301, 500}, {300, 200, 1}, {1, 1, 1}, {1, 2001, 3}}) {
+      MatMulSpec s = dense(m, k, n);
+      s.dtype = dtype;
+      check(s, "vectors");
+    }
+  }
+}
+
+// Rows of A are copied where they fit into scratch, and read in place otherwise.
+TEST_P(MatMulKernel, HalfReductionsLongerThanTheScratch) {
+  profile_.scratch_limit = 4 << 10;
+  for (const DType dtype : kHalves) {
+    for (const int64_t k : {60, 301, 3001}) {
+      MatMulSpec s = dense(21, k, 40);
+      s.dtype = dtype;
+      check(s, "long");
+      s.a_row_stride = 1, s.a_k_stride = s.m.nominal;
+      s.b_row_stride = 1, s.b_column_stride = s.k.nominal;
+      check(s, "long and transposed");
+    }
+  }
+}
+
+TEST_P(MatMulKernel, HalfResultsOfFloats) {
+  for (const DType dtype : kHalves) {
+    MatMulSpec s = dense(30, 20, 70);
+    s.epilogue = half_epilogue(70, dtype);
+    check(s, "stored as half");
+    s = dense(7, 64, 33);
+    s.dtype = dtype;
+    EpilogueBuilder e;
+    s.epilogue = e.finish(e.mul(e.accumulator(), e.load(EpilogueOperand::row())));
+    check(s, "stored as float");
   }
 }
 

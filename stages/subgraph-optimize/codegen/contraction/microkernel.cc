@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "stages/subgraph-optimize/codegen/emit/bf16_pairs.h"
+#include "stages/subgraph-optimize/codegen/emit/elements.h"
 #include "stages/subgraph-optimize/codegen/emit/epilogue_emitter.h"
 
 namespace sluice {
@@ -20,6 +22,8 @@ constexpr int kSumsInFlight = 8;
 //   by pointers: for segment s, for k likewise
 //     b[j] = the vectors of B at step k
 //     for row i: a = A(i, k) in every lane; for vector j: acc[k % splits][i][j] += a * b[j]
+//   in pairs: k and k + 1 are one step, or where no instruction adds two products, two steps that
+//     load the same pairs
 //   for row i, vector j: C[i][j] = epilogue(sum of acc[s][i][j] over s)
 //
 // The last loop is written out; with a long epilogue it is a loop over rows, the sums on the stack.
@@ -27,15 +31,22 @@ class TileEmitter {
  public:
   TileEmitter(KernelBuilder& builder, const TileShape& shape, const TileReduction& reduction,
               const TileOutput& output)
-      : b_(builder), shape_(shape), reduction_(reduction), output_(output) {
+      : b_(builder),
+        shape_(shape),
+        reduction_(reduction),
+        output_(output),
+        a_(builder, reduction.a),
+        columns_(builder, reduction.b),
+        pairs_(builder),
+        width_(reduction.in_pairs ? 2 : 1) {
     // Small tiles keep several sums per element, which are added up at the end.
     const bool is_long = !reduction.length.is_fixed();
     while (splits_ * shape.rows * shape.vectors < kSumsInFlight &&
-           (is_long || splits_ * 2 <= reduction.length.factor))
+           (is_long || splits_ * 2 * width_ <= reduction.length.factor))
       splits_ *= 2;
-    unroll_ = std::max<int64_t>(splits_, shape.rows * shape.vectors >= 20  ? 2
-                                         : shape.rows * shape.vectors >= 8 ? 4
-                                                                           : 8);
+    unroll_ = std::max<int64_t>(splits_ * width_, shape.rows * shape.vectors >= 20  ? 2
+                                                  : shape.rows * shape.vectors >= 8 ? 4
+                                                                                    : 8);
   }
 
   llvm::Function* emit(const std::string& name) {
@@ -77,61 +88,111 @@ class TileEmitter {
   int active(int vector) const {
     return vector == shape_.vectors - 1 ? shape_.active : shape_.lanes;
   }
-  Value* load(Value* pointer, int vector) {
-    if (active(vector) == 0) return b_.load_masked(pointer, shape_.lanes, mask_);
-    return b_.load_vector(pointer, shape_.lanes, active(vector));
+  Value* load(Elements& from, Value* pointer, int vector) {
+    if (active(vector) == 0) return from.load_masked(pointer, shape_.lanes, mask_);
+    return from.load_vector(pointer, shape_.lanes, active(vector));
   }
   // Returns a vector of B's columns at one step.
   Value* load_columns(Value* bp, int vector) {
     if (gathered_ != nullptr) {
-      Value* from = b_.at(bp, b_.mul(b_.index(vector * shape_.lanes), reduction_.b_column_stride));
-      return b_.gather(from, gathered_,
-                       active(vector) == 0 ? mask_ : b_.known_mask(active(vector), shape_.lanes));
+      Value* from =
+          columns_.at(bp, b_.mul(b_.index(vector * shape_.lanes), reduction_.b_column_stride));
+      return columns_.gather(
+          from, gathered_,
+          active(vector) == 0 ? mask_ : b_.known_mask(active(vector), shape_.lanes));
     }
-    Value* from = b_.at(bp, vector * shape_.lanes);
-    return reduction_.b_is_exact ? load(from, vector)
-                                 : b_.load_vector(from, shape_.lanes, shape_.lanes);
+    Value* from = columns_.at(bp, vector * shape_.lanes);
+    return reduction_.b_is_exact ? load(columns_, from, vector)
+                                 : columns_.load_vector(from, shape_.lanes, shape_.lanes);
   }
   bool has_fixed_strides() const {
     return reduction_.row_stride.is_fixed() && reduction_.k_stride.is_fixed() &&
            reduction_.b_stride.is_fixed();
   }
 
-  // Adds one reduction step: a(i) returns the address of row i's element; bp points at B's row.
-  void step(int64_t u, const std::function<Value*(int)>& a, Value* bp, IrValues& sums) {
-    IrValues columns;
-    for (int j = 0; j < shape_.vectors; ++j) columns.push_back(load_columns(bp, j));
-    for (int i = 0; i < shape_.rows; ++i) {
-      Value* row = b_.broadcast(b_.load_float(a(i)), shape_.lanes);
-      for (int j = 0; j < shape_.vectors; ++j) {
-        Value*& sum = sums[sum_index(u % splits_, i, j)];
-        sum = b_.multiply_add(row, columns[j], sum);
-      }
+  // The operands of `count` reduction steps, more than one only in pairs: the address of row i's
+  // element, and of B's row, at step k < count.
+  struct Step {
+    int64_t count = 1;
+    std::function<Value*(int i, int k)> a;
+    std::function<Value*(int k)> b;
+  };
+
+  // Returns row i's factor in every lane: of pairs the one of step k, or both for one instruction.
+  Value* row_factor(const Step& step, int i, int k) {
+    const bool is_one = step.count == 1 && !pairs_.has_dot_product();
+    if (!reduction_.in_pairs || reduction_.a == DType::kF32 || is_one)
+      return b_.broadcast(a_.load(step.a(i, k)), shape_.lanes);
+    Value* pair = nullptr;
+    if (step.count == 1) {
+      pair = pairs_.join(a_.load(step.a(i, 0)), nullptr);
+    } else if (reduction_.k_stride.is_fixed_at(1)) {
+      pair = pairs_.load(step.a(i, 0));
+    } else {
+      pair = pairs_.join(a_.load(step.a(i, 0)), a_.load(step.a(i, 1)));
     }
-    // The scheduler would load the next step's vectors early, and a tile that uses every register
-    // would then live on the stack.
-    b_.keep_memory_order();
+    pair = b_.broadcast(pair, shape_.lanes);
+    return pairs_.has_dot_product() ? pair : pairs_.widened(pair, k);
+  }
+
+  // Returns the factors of a vector of columns likewise.
+  Value* column_factors(const Step& step, int vector, int k) {
+    if (!reduction_.in_pairs) return load_columns(step.b(0), vector);
+    if (!reduction_.b_is_exact) {
+      Value* from = columns_.at(step.b(0), 2 * vector * shape_.lanes);
+      Value* pairs = pairs_.load_vector(from, shape_.lanes);
+      return pairs_.has_dot_product() ? pairs : pairs_.widened(pairs, k);
+    }
+    if (!pairs_.has_dot_product()) return load_columns(step.b(k), vector);
+    return pairs_.join(load_columns(step.b(0), vector),
+                       step.count == 1 ? nullptr : load_columns(step.b(1), vector));
+  }
+
+  Value* add_product(Value* row, Value* column, Value* sum) {
+    return reduction_.in_pairs && pairs_.has_dot_product() ? pairs_.add_products(sum, row, column)
+                                                           : b_.multiply_add(row, column, sum);
+  }
+
+  // Adds the steps u, …, u + step.count - 1 of an iteration.
+  void add_step(int64_t u, const Step& step, IrValues& sums) {
+    const int parts = pairs_.has_dot_product() ? 1 : static_cast<int>(step.count);
+    for (int k = 0; k < parts; ++k) {
+      IrValues columns;
+      for (int j = 0; j < shape_.vectors; ++j) columns.push_back(column_factors(step, j, k));
+      for (int i = 0; i < shape_.rows; ++i) {
+        Value* row = row_factor(step, i, k);
+        for (int j = 0; j < shape_.vectors; ++j) {
+          Value*& sum = sums[sum_index(u / width_ % splits_, i, j)];
+          sum = add_product(row, columns[j], sum);
+        }
+      }
+      // The scheduler would load the next step's vectors early, and a tile that uses every register
+      // would then live on the stack.
+      b_.keep_memory_order();
+    }
   }
 
   IrValues reduce_by_strides(const IrValues& start) {
     IrValues carried = start;
     carried.push_back(function_->getArg(0));
     carried.push_back(function_->getArg(1));
+    const int64_t k_stride = reduction_.k_stride.factor, b_stride = reduction_.b_stride.factor;
     const auto steps = [&](IrValues values, int64_t count) {
       Value* bp = values.back();
       values.pop_back();
       Value* ap = values.back();
       values.pop_back();
-      for (int64_t u = 0; u < count; ++u) {
-        step(
-            u,
-            [&](int i) {
-              return b_.at(ap, i * reduction_.row_stride.factor + u * reduction_.k_stride.factor);
-            },
-            b_.at(bp, u * reduction_.b_stride.factor), values);
+      for (int64_t u = 0; u < count; u += width_) {
+        Step step;
+        step.count = std::min(width_, count - u);
+        step.a = [&](int i, int k) {
+          return a_.at(ap, i * reduction_.row_stride.factor + (u + k) * k_stride);
+        };
+        step.b = [&](int k) { return columns_.at(bp, (u + k) * b_stride); };
+        add_step(u, step, values);
       }
-      values.push_back(b_.at(ap, count * reduction_.k_stride.factor));
-      values.push_back(b_.at(bp, count * reduction_.b_stride.factor));
+      values.push_back(a_.at(ap, count * k_stride));
+      values.push_back(columns_.at(bp, count * b_stride));
       return values;
     };
     const int64_t length = reduction_.length.factor;
@@ -146,17 +207,21 @@ class TileEmitter {
   // A pointer advanced by a stride; a fixed stride is added to the start's address, so that it
   // costs nothing.
   struct Walk {
+    Elements& elements;
     Value* pointer;
     const Extent& stride;
     int64_t steps = 0;
   };
-  Value* at(const Walk& walk) { return b_.at(walk.pointer, walk.steps * walk.stride.factor); }
-  void advance(Walk& walk) {
+  static Value* at(const Walk& walk) {
+    return walk.elements.at(walk.pointer, walk.steps * walk.stride.factor);
+  }
+  Walk advanced(Walk walk) {
     if (walk.stride.is_fixed()) {
       ++walk.steps;
     } else {
-      walk.pointer = b_.at(walk.pointer, b_.value(walk.stride));
+      walk.pointer = walk.elements.at(walk.pointer, b_.value(walk.stride));
     }
+    return walk;
   }
 
   // Reduces with strides or a length known only when the kernel runs.
@@ -164,34 +229,44 @@ class TileEmitter {
     const int rows_per_base = reduction_.row_stride.is_fixed() ? shape_.rows : 4;
     IrValues carried = start;
     for (int i = 0; i < shape_.rows; i += rows_per_base) {
-      carried.push_back(b_.at(function_->getArg(0), b_.mul(b_.index(i), reduction_.row_stride)));
+      carried.push_back(a_.at(function_->getArg(0), b_.mul(b_.index(i), reduction_.row_stride)));
     }
     carried.push_back(function_->getArg(1));
     const auto steps = [&](const IrValues& values, int64_t count) {
       IrValues sums(values.begin(), values.begin() + static_cast<int64_t>(start.size()));
-      std::vector<Walk> bases;
+      // The walks at step u, then at u + 1.
+      std::vector<std::vector<Walk>> bases(1);
       for (size_t n = start.size(); n + 1 < values.size(); ++n)
-        bases.push_back({values[n], reduction_.k_stride});
-      Walk bp{values.back(), reduction_.b_stride};
-      for (int64_t u = 0; u < count; ++u) {
-        const auto row = [&](int i) {
-          return b_.at(at(bases[static_cast<size_t>(i / rows_per_base)]),
+        bases[0].push_back({a_, values[n], reduction_.k_stride});
+      std::vector<Walk> rows_of_b = {{columns_, values.back(), reduction_.b_stride}};
+      for (int64_t u = 0; u < count; u += width_) {
+        Step step;
+        step.count = std::min(width_, count - u);
+        for (int64_t k = 0; k < step.count; ++k) {
+          std::vector<Walk> next;
+          for (const Walk& base : bases.back()) next.push_back(advanced(base));
+          bases.push_back(std::move(next));
+          rows_of_b.push_back(advanced(rows_of_b.back()));
+        }
+        step.a = [&](int i, int k) {
+          return a_.at(at(bases[static_cast<size_t>(u + k)][static_cast<size_t>(i / rows_per_base)]),
                        b_.mul(b_.index(i % rows_per_base), reduction_.row_stride));
         };
-        step(u, row, at(bp), sums);
-        for (Walk& base : bases) advance(base);
-        advance(bp);
+        step.b = [&](int k) { return at(rows_of_b[static_cast<size_t>(u + k)]); };
+        add_step(u, step, sums);
       }
-      for (const Walk& base : bases) sums.push_back(at(base));
-      sums.push_back(at(bp));
+      for (const Walk& base : bases.back()) sums.push_back(at(base));
+      sums.push_back(at(rows_of_b.back()));
       return sums;
     };
     Value* length = b_.value(reduction_.length);
-    Value* whole = b_.mul(b_.div(length, unroll_), unroll_);
-    carried = b_.loop(b_.index(0), whole, unroll_, carried,
-                      [&](Value*, const IrValues& values) { return steps(values, unroll_); });
-    carried = b_.loop(whole, length, 1, carried,
-                      [&](Value*, const IrValues& values) { return steps(values, 1); });
+    Value* done = b_.index(0);
+    for (int64_t count = unroll_; count > 0; count = count > width_ ? width_ : count - 1) {
+      Value* end = b_.mul(b_.div(length, count), count);
+      carried = b_.loop(done, end, count, carried,
+                        [&](Value*, const IrValues& values) { return steps(values, count); });
+      done = end;
+    }
     carried.resize(start.size());
     return carried;
   }
@@ -225,15 +300,17 @@ class TileEmitter {
   // Returns the sums and, last, B's pointer after the segment.
   IrValues reduce_segment(const IrValues& rows, Value* bp, IrValues carried) {
     carried.push_back(bp);
-    const auto steps = [&](Value* k, IrValues values, int64_t count) {
+    const auto steps = [&](Value* first, IrValues values, int64_t count) {
       Value* p = values.back();
       values.pop_back();
-      for (int64_t u = 0; u < count; ++u) {
-        step(
-            u, [&](int i) { return b_.at(b_.at(rows[i], k), u); },
-            b_.at(p, u * reduction_.b_stride.factor), values);
+      for (int64_t u = 0; u < count; u += width_) {
+        Step step;
+        step.count = std::min(width_, count - u);
+        step.a = [&](int i, int k) { return a_.at(a_.at(rows[i], first), u + k); };
+        step.b = [&](int k) { return columns_.at(p, (u + k) * reduction_.b_stride.factor); };
+        add_step(u, step, values);
       }
-      values.push_back(b_.at(p, count * reduction_.b_stride.factor));
+      values.push_back(columns_.at(p, count * reduction_.b_stride.factor));
       return values;
     };
     const int64_t length = reduction_.length.factor;
@@ -254,7 +331,12 @@ class TileEmitter {
     return results;
   }
 
+  Elements operand_elements(int operand) {
+    return {b_, output_.epilogue->operand_dtype(static_cast<size_t>(operand))};
+  }
+
   Value* operand_address(int operand, Value* row, int vector) {
+    Elements elements = operand_elements(operand);
     const OperandRows& rows = output_.operand_rows[operand];
     const int64_t column =
         vector * shape_.lanes * output_.epilogue->operands[operand].column_stride.nominal;
@@ -262,21 +344,22 @@ class TileEmitter {
     Value* r = b_.add(function_->getArg(3), row);
     Value* offset = nullptr;
     if (rows.image_rows.is_fixed_at(0)) {
-      if (rows.row_stride.is_fixed_at(0)) return b_.at(pointer, column);
+      if (rows.row_stride.is_fixed_at(0)) return elements.at(pointer, column);
       offset = b_.mul(r, rows.row_stride);
     } else {
       Value* image_rows = b_.value(rows.image_rows);
       offset = b_.add(b_.mul(b_.div(r, image_rows), rows.image_stride),
                       b_.mul(b_.mod(r, image_rows), rows.row_stride));
     }
-    return b_.at(b_.at(pointer, offset), column);
+    return elements.at(elements.at(pointer, offset), column);
   }
 
   Value* load_operand(int operand, Value* row, int vector) {
+    Elements elements = operand_elements(operand);
     Value* address = operand_address(operand, row, vector);
     if (output_.epilogue->operands[operand].column_stride.nominal == 0)
-      return b_.broadcast(b_.load_float(address), shape_.lanes);
-    return load(address, vector);
+      return b_.broadcast(elements.load(address), shape_.lanes);
+    return load(elements, address, vector);
   }
 
   bool is_same_for_all_rows(int operand) const {
@@ -298,12 +381,13 @@ class TileEmitter {
     Value* result = emit_epilogue(b_, *output_.epilogue, sum, [&](int operand) {
       return shared[operand] ? shared[operand] : load_operand(operand, row, vector);
     });
-    Value* address =
-        b_.at(b_.at(function_->getArg(2), b_.mul(row, output_.row_stride)), vector * shape_.lanes);
+    Elements stored(b_, output_.epilogue->stored(DType::kF32));
+    Value* address = stored.at(stored.at(function_->getArg(2), b_.mul(row, output_.row_stride)),
+                               vector * shape_.lanes);
     if (active(vector) == 0) {
-      b_.store_masked(result, address, mask_);
+      stored.store_masked(result, address, mask_);
     } else {
-      b_.store_vector(result, address, active(vector));
+      stored.store_vector(result, address, active(vector));
     }
   }
 
@@ -336,6 +420,9 @@ class TileEmitter {
   const TileShape& shape_;
   const TileReduction& reduction_;
   const TileOutput& output_;
+  Elements a_, columns_;
+  Bf16Pairs pairs_;
+  int64_t width_;  // reduction steps that are read together
   llvm::Function* function_ = nullptr;
   Value* mask_ = nullptr;  // of the last vector, where it is known only when the kernel runs
   Value* gathered_ =

@@ -28,14 +28,20 @@ struct TileReduction {
   Extent length = 1;     // steps in a row: a contiguous run of the reduction
   int64_t segments = 1;  // runs
   // By strides: A(i, k) = a[i * row_stride + k * k_stride] and segments is 1. By pointers: `a`
-  // is a table of float pointers [segments][table_rows] and A(i, s * length + k) = table[s][i][k];
+  // is a table of pointers [segments][table_rows] and A(i, s * length + k) = table[s][i][k];
   // length and b_stride are fixed.
   bool by_pointers = false;
   int64_t table_rows = 0;
   Extent row_stride = 0, k_stride = 1;
-  Extent b_stride = 0;         // floats from one step of B to the next
-  Extent b_column_stride = 1;  // strides other than 1 are gathered, float by float
+  Extent b_stride = 0;         // from one step of B to the next
+  Extent b_column_stride = 1;  // strides other than 1 are gathered, element by element
   bool b_is_exact = false;     // B has only existing columns: the last vector is loaded with a mask
+  // The elements of A and B in memory; strides count elements.
+  DType a = DType::kF32, b = DType::kF32;
+  // Reads B, of bf16, in pairs of steps (emit/bf16_pairs.h). Where B is not exact it is packed in
+  // pairs: [ceil(length / 2)][columns][2], the last one filled up with 0. A is bf16 too, or f32 where
+  // no instruction takes pairs.
+  bool in_pairs = false;
 };
 
 // The position of an epilogue operand's rows: row r is at (r / image_rows) * image_stride + (r %

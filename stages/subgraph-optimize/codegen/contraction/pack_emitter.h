@@ -11,11 +11,13 @@ struct PanelSource {
   Extent rows, row_stride;
   Extent columns, column_stride;  // of the whole matrix, not of the panel
   int64_t nr = 1;
+  DType dtype = DType::kF32;
 };
 
-// Writes the code of panel[rows][nr] = columns [panel * nr, (panel + 1) * nr) of the source. What
-// lies past the last column is not defined. Panels whose rows or columns are contiguous are copied
-// in vectors; others by
+// Writes the code of panel[rows][nr] = columns [panel * nr, (panel + 1) * nr) of the source, as
+// f32; a panel of bf16 is in pairs of rows, [ceil(rows / 2)][nr][2] (emit/bf16_pairs.h). What lies
+// past the last column is not defined. Panels whose rows or columns are contiguous are copied in
+// vectors; others by
 //
 //   for k < rows: for j < existing columns: panel[k][j] = source[k][j]
 void emit_pack_panel(KernelBuilder& builder, const PanelSource& source, llvm::Value* panel,

@@ -118,6 +118,10 @@ ContractionPlan choose_plan(const ContractionSize& size, const DeviceProfile& pr
   return plan_with(choose_tile(size, profile), size, profile);
 }
 
+int pair_registers(DType dtype, const DeviceProfile& profile) {
+  return dtype == DType::kBF16 && !profile.bf16_dot_product ? 1 : 0;
+}
+
 ContractionPlan choose_symbolic_plan(ContractionSize size, bool rows_are_symbolic,
                                      bool columns_are_symbolic, const DeviceProfile& profile) {
   for (int64_t* extent : {&size.rows, &size.columns, &size.reduction, &size.batch})
@@ -137,6 +141,7 @@ ContractionPlan choose_matmul_plan(const MatMulSpec& spec, const DeviceProfile& 
   for (const BatchAxis& axis : spec.batch) size_of_batch *= axis.size;
   size.batch = size_of_batch.nominal;
   size.row_bytes = spec.a_row_stride.nominal * 4;
+  size.operands.reserved_registers = pair_registers(spec.dtype, profile);
   const bool is_symbolic =
       !size_of_batch.is_fixed() || !spec.m.is_fixed() || !spec.n.is_fixed() || !spec.k.is_fixed();
   if (is_symbolic)

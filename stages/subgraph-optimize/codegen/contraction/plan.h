@@ -18,6 +18,9 @@ struct ContractionSize {
   TileOperands operands = {};
 };
 
+// Returns the registers that reading pairs of bf16 needs: a mask where no instruction takes them.
+int pair_registers(DType dtype, const DeviceProfile& profile);
+
 ContractionPlan choose_plan(const ContractionSize& size, const DeviceProfile& profile);
 
 // Chooses a plan for sizes known only when the kernel runs; `size` has the nominal ones. The tile

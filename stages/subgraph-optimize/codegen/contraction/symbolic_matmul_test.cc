@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-constexpr float kUntouched = 12345;
+constexpr float kUntouched = 12288;
 constexpr size_t kGuard = 64;  // floats around a result that nothing may write
 
 using Symbols = std::vector<int64_t>;
@@ -51,10 +51,12 @@ class SymbolicMatMul : public KernelTest {
     SCOPED_TRACE(testing::PrintToString(symbols));
     const MatMulSpec s = fixed_at(symbolic, symbols);
     const auto a = random_floats(
-        span(s, &BatchAxis::a_stride, {{s.m, s.a_row_stride}, {s.k, s.a_k_stride}}), random_);
+        span(s, &BatchAxis::a_stride, {{s.m, s.a_row_stride}, {s.k, s.a_k_stride}}), random_,
+        s.dtype);
     std::vector<std::pair<Extent, Extent>> b_axes = {{s.k, s.b_row_stride},
                                                      {s.n, s.b_column_stride}};
-    auto b = random_floats(packed ? span(b_axes) : span(s, &BatchAxis::b_stride, b_axes), random_);
+    auto b = random_floats(packed ? span(b_axes) : span(s, &BatchAxis::b_stride, b_axes), random_,
+                           s.dtype);
     const size_t elements = span(s, &BatchAxis::c_stride, {{s.m, s.c_row_stride}, {s.n, 1}});
     std::vector<std::vector<float>> operands;
     std::vector<const float*> operand_pointers;
@@ -62,22 +64,31 @@ class SymbolicMatMul : public KernelTest {
       std::vector<std::pair<Extent, Extent>> axes = {{s.m, o.row_stride}, {s.n, o.column_stride}};
       for (size_t i = 0; i < o.batch_strides.size(); ++i)
         axes.emplace_back(s.batch[i].size, o.batch_strides[i]);
-      operands.push_back(random_floats(span(axes), random_));
+      operands.push_back(
+          random_floats(span(axes), random_, s.epilogue.operand_dtype(operands.size())));
     }
     for (const auto& operand : operands) operand_pointers.push_back(operand.data());
     const auto expected = reference_matmul(s, a.data(), b.data(), operand_pointers, elements);
+    const int64_t nr = choose_matmul_plan(symbolic, profile_).nr;
     if (packed)
       b = reference_pack({{},
                           {{s.k.factor, s.b_row_stride.factor}},
                           {s.n.factor, s.b_column_stride.factor},
-                          choose_matmul_plan(symbolic, profile_).nr},
+                          nr},
                          b.data());
+    if (packed && s.dtype == DType::kBF16) b = in_pairs(b, s.k.factor, nr);
+    const DType stored = s.epilogue.stored(DType::kF32);
+    std::vector<std::vector<std::byte>> bytes = {elements_of(a, s.dtype), elements_of(b, s.dtype)};
+    for (size_t i = 0; i < operands.size(); ++i)
+      bytes.push_back(elements_of(operands[i], s.epilogue.operand_dtype(i)));
     std::vector<float> first;
     for (const uint32_t blocks : {1u, 2u, 3u, 7u, 16u, 32u, 0u}) {
-      std::vector<float> c(elements + 2 * kGuard, kUntouched);
-      std::vector<void*> pointers = {c.data() + kGuard, const_cast<float*>(a.data()), b.data()};
-      for (const float* operand : operand_pointers) pointers.push_back(const_cast<float*>(operand));
+      std::vector<std::byte> results =
+          elements_of(std::vector<float>(elements + 2 * kGuard, kUntouched), stored);
+      std::vector<void*> pointers = {results.data() + kGuard * (stored == DType::kF32 ? 4 : 2)};
+      for (std::vector<std::byte>& operand : bytes) pointers.push_back(operand.data());
       kernel.run(pointers, symbols, blocks);
+      const std::vector<float> c = numbers_of(results, stored);
       if (first.empty()) compare(s, c, expected);
       if (first.empty()) first = c;
       ASSERT_EQ(c, first) << blocks << " blocks";
@@ -86,7 +97,8 @@ class SymbolicMatMul : public KernelTest {
 
   static void compare(const MatMulSpec& s, const std::vector<float>& c,
                       const std::vector<double>& expected) {
-    const double tolerance = 1e-6 * std::sqrt(static_cast<double>(s.k.nominal)) + 4e-6;
+    const double tolerance = 1e-6 * std::sqrt(static_cast<double>(s.k.nominal)) + 4e-6 +
+                             rounding_error(s.epilogue.stored(DType::kF32));
     size_t written = 0;
     for (size_t i = 0; i < c.size(); ++i) {
       if (i < kGuard || i >= kGuard + expected.size()) {
@@ -178,6 +190,47 @@ TEST_P(SymbolicMatMul, Reduction) {
     s.epilogue = e.finish(e.add(e.accumulator(), e.load(EpilogueOperand::column())));
     check(s, runs);
     check(s, runs, true);
+    s.b_row_stride = 1, s.b_column_stride = kK;
+    check(s, runs);
+  }
+}
+
+TEST_P(SymbolicMatMul, Halves) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    for (const bool is_turned : {false, true}) {
+      MatMulSpec s = dense(kM, kK, kN);
+      s.dtype = dtype;
+      s.batch = {{kBatch, kM * kK, kK * kN, kM * kN}};
+      if (is_turned) s.a_row_stride = 1, s.a_k_stride = kM;
+      if (is_turned) s.b_row_stride = 1, s.b_column_stride = kK;
+      EpilogueBuilder e;
+      const int bias = e.load(EpilogueOperand::column(), dtype);
+      s.epilogue = e.finish(e.relu(e.add(e.accumulator(), bias)), dtype);
+      std::vector<Symbols> runs;
+      for (const auto& [m, n] : {std::pair{1, 7}, {13, 48}, {40, 61}, {0, 3}}) {
+        for (const int64_t k : {0, 1, 2, 31, 64, 101}) runs.push_back({m, n, 3, k});
+      }
+      check(s, runs);
+    }
+    MatMulSpec rows = dense(kM, 37, 100);
+    rows.dtype = dtype;
+    check(rows, each({1, 2, 7, 13, 48, 144}), true);
+    check(rows, each({1, 2, 7, 13, 48, 144}));
+    MatMulSpec reduction = dense(40, kK, 70);
+    reduction.dtype = dtype;
+    check(reduction, {{0, 0, 0, 1}, {0, 0, 0, 7}, {0, 0, 0, 48}, {0, 0, 0, 101}}, true);
+  }
+}
+
+TEST_P(SymbolicMatMul, HalfReductionsLongerThanTheScratch) {
+  profile_.scratch_limit = 8 << 10;
+  std::vector<Symbols> runs;
+  for (const int64_t k : {0, 1, 31, 48, 101, 513, 3000}) runs.push_back({13, 70, 2, k});
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    MatMulSpec s = dense(kM, kK, kN);
+    s.dtype = dtype;
+    s.batch = {{kBatch, kM * kK, kK * kN, kM * kN}};
+    check(s, runs);
     s.b_row_stride = 1, s.b_column_stride = kK;
     check(s, runs);
   }

@@ -6,6 +6,7 @@
 #include "stages/subgraph-optimize/codegen/contraction/nest.h"
 #include "stages/subgraph-optimize/codegen/contraction/plan.h"
 #include "stages/subgraph-optimize/codegen/conv/conv_rows.h"
+#include "stages/subgraph-optimize/codegen/emit/elements.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
 
 namespace sluice {
@@ -125,9 +126,12 @@ class ConvEmitter {
   IrValues arguments(Value* a, Value* row, Value* panel) {
     Value* channel = b_.add(first_channel_, b_.mul(panel, plan_.nr));
     Value* weights = b_.at(weights_group_, b_.mul(panel, plan_.nr * reduction()));
-    IrValues values = {a, weights, b_.at(b_.at(y_, b_.mul(row, y_stride_)), channel), row};
+    Elements stored(b_, s_.epilogue.stored(DType::kF32));
+    IrValues values = {a, weights, stored.at(stored.at(y_, b_.mul(row, y_stride_)), channel), row};
     for (size_t n = 0; n < operands_.size(); ++n) {
-      values.push_back(b_.at(operands_[n], b_.mul(channel, s_.epilogue.operands[n].column_stride)));
+      Elements operand(b_, s_.epilogue.operand_dtype(n));
+      values.push_back(
+          operand.at(operands_[n], b_.mul(channel, s_.epilogue.operands[n].column_stride)));
     }
     return values;
   }

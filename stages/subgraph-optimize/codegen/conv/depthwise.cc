@@ -7,6 +7,7 @@
 #include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
 #include "stages/subgraph-optimize/codegen/cost.h"
 #include "stages/subgraph-optimize/codegen/emit/choice.h"
+#include "stages/subgraph-optimize/codegen/emit/elements.h"
 #include "stages/subgraph-optimize/codegen/emit/epilogue_emitter.h"
 #include "stages/subgraph-optimize/codegen/emit/kernel_builder.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
@@ -47,6 +48,8 @@ class DepthwiseEmitter {
         b_(profile),
         plan_(plan),
         is_symbolic_(!is_fixed(spec)),
+        in_memory_(b_, spec.dtype),
+        stored_(b_, spec.epilogue.stored(DType::kF32)),
         channel_tiles_(ceil_div(spec.co, int64_t{plan.lanes} * plan.vectors)) {
     // The inner output columns are those whose kernel columns are all inside the image.
     first_inner_ = std::min(s_.ow.factor, ceil_div(s_.pad_left, s_.stride_w));
@@ -146,17 +149,18 @@ class DepthwiseEmitter {
                 [&](Value* kw, const IrValues& inside) {
                   IrValues next = inside;
                   step(tile,
-                       b_.ir().CreateGEP(b_.float_type(), x, b_.mul(kw, s_.dilation_w * s_.ci)),
-                       b_.at(weights, b_.mul(kw, plan_.nr)), next);
+                       in_memory_.at_anywhere(x, b_.mul(kw, s_.dilation_w * s_.ci)),
+                       in_memory_.at(weights, b_.mul(kw, plan_.nr)), next);
                   return next;
                 });
           } else {
             for (int64_t kw = 0; kw < s_.kw; ++kw)
-              step(tile, b_.at(x, kw * s_.dilation_w * s_.ci), b_.at(weights, kw * plan_.nr), sums);
+              step(tile, in_memory_.at(x, kw * s_.dilation_w * s_.ci),
+                   in_memory_.at(weights, kw * plan_.nr), sums);
           }
           sums.push_back(
-              b_.ir().CreateGEP(b_.float_type(), x, b_.value(s_.w * (s_.dilation_h * s_.ci))));
-          sums.push_back(b_.at(weights, s_.kw * plan_.nr));
+              in_memory_.at_anywhere(x, b_.value(s_.w * (s_.dilation_h * s_.ci))));
+          sums.push_back(in_memory_.at(weights, s_.kw * plan_.nr));
           return sums;
         });
     finish(tile, *function, carried);
@@ -172,11 +176,12 @@ class DepthwiseEmitter {
   void step(const Tile& tile, Value* x, Value* weights, IrValues& sums) {
     IrValues factors;
     for (int j = 0; j < tile.vectors; ++j)
-      factors.push_back(b_.load_vector(b_.at(weights, j * plan_.lanes), plan_.lanes, plan_.lanes));
+      factors.push_back(
+          in_memory_.load_vector(in_memory_.at(weights, j * plan_.lanes), plan_.lanes, plan_.lanes));
     for (int i = 0; i < tile.pixels; ++i) {
       for (int j = 0; j < tile.vectors; ++j) {
-        Value* pixel = b_.load_vector(b_.at(x, i * s_.stride_w * s_.ci + j * plan_.lanes),
-                                      plan_.lanes, active(tile, j));
+        Value* address = in_memory_.at(x, i * s_.stride_w * s_.ci + j * plan_.lanes);
+        Value* pixel = in_memory_.load_vector(address, plan_.lanes, active(tile, j));
         Value*& sum = sums[static_cast<size_t>(i) * tile.vectors + j];
         sum = b_.multiply_add(pixel, factors[j], sum);
       }
@@ -193,21 +198,26 @@ class DepthwiseEmitter {
             b_, s_.epilogue, sums[static_cast<size_t>(i) * tile.vectors + j], [&](int n) {
               const EpilogueOperand& operand = s_.epilogue.operands[n];
               const int64_t column = j * plan_.lanes * operand.column_stride.factor;
+              Elements elements = operand_elements(static_cast<size_t>(n));
               Value* address = function.getArg(6 + static_cast<unsigned>(n));
               if (operand.row_stride.is_fixed()) {
-                address = b_.at(address, i * operand.row_stride.factor + column);
+                address = elements.at(address, i * operand.row_stride.factor + column);
               } else {
-                address = b_.at(b_.at(address, b_.mul(b_.index(i), operand.row_stride)), column);
+                address = elements.at(
+                    elements.at(address, b_.mul(b_.index(i), operand.row_stride)), column);
               }
               if (operand.column_stride.is_fixed_at(0))
-                return b_.broadcast(b_.load_float(address), plan_.lanes);
-              return b_.load_vector(address, plan_.lanes, active(tile, j));
+                return b_.broadcast(elements.load(address), plan_.lanes);
+              return elements.load_vector(address, plan_.lanes, active(tile, j));
             });
-        b_.store_vector(result, b_.at(function.getArg(2), i * s_.co + j * plan_.lanes),
-                        active(tile, j));
+        stored_.store_vector(result,
+                             stored_.at(function.getArg(2), i * s_.co + j * plan_.lanes),
+                             active(tile, j));
       }
     }
   }
+
+  Elements operand_elements(size_t n) { return {b_, s_.epilogue.operand_dtype(n)}; }
 
   Value* positive(Value* a) {
     return b_.ir().CreateSelect(b_.ir().CreateICmpSGT(a, b_.index(0)), a, b_.index(0));
@@ -244,9 +254,8 @@ class DepthwiseEmitter {
     kh_end = b_.min(kh_end, b_.index(s_.kh));
     Value* channel = b_.mul(channel_tile, tile_channels());
     Value* input_row = b_.add(b_.mul(image, s_.h), b_.add(top, b_.mul(kh_begin, s_.dilation_h)));
-    Value* x =
-        b_.ir().CreateGEP(b_.float_type(), x_, b_.add(b_.mul(input_row, s_.w * s_.ci), channel));
-    Value* weights = b_.at(weights_, b_.add(b_.mul(kh_begin, s_.kw * plan_.nr), channel));
+    Value* x = in_memory_.at_anywhere(x_, b_.add(b_.mul(input_row, s_.w * s_.ci), channel));
+    Value* weights = in_memory_.at(weights_, b_.add(b_.mul(kh_begin, s_.kw * plan_.nr), channel));
     const Row place{x, weights, b_.ir().CreateSub(kh_end, kh_begin), row, image, in_image, channel};
     if (!has_channel_remainder()) return emit_pixels(place, false);
     if (!has_whole_tiles()) return emit_pixels(place, true);
@@ -319,9 +328,9 @@ class DepthwiseEmitter {
     // For fixed sizes a division by a constant is cheaper than a register kept for the result.
     Value* in_image =
         b_.add(b_.mul(is_symbolic_ ? row.in_image : b_.mod(row.number, s_.oh.factor), s_.ow), ow);
-    IrValues arguments = {b_.ir().CreateGEP(b_.float_type(), row.x, b_.mul(column, s_.ci)),
+    IrValues arguments = {in_memory_.at_anywhere(row.x, b_.mul(column, s_.ci)),
                           row.weights,
-                          b_.at(y_, b_.add(b_.mul(pixel, s_.co), row.channel)),
+                          stored_.at(y_, b_.add(b_.mul(pixel, s_.co), row.channel)),
                           row.kernel_rows,
                           kw_begin,
                           kw_end};
@@ -331,8 +340,8 @@ class DepthwiseEmitter {
                           ? b_.mul(pixel, operand.row_stride)
                           : b_.add(b_.mul(row.image, operand.batch_strides[0]),
                                    b_.mul(in_image, operand.row_stride));
-      arguments.push_back(
-          b_.at(operands_[n], b_.add(offset, b_.mul(row.channel, operand.column_stride))));
+      arguments.push_back(operand_elements(n).at(
+          operands_[n], b_.add(offset, b_.mul(row.channel, operand.column_stride))));
     }
     if (is_symbolic_) arguments.push_back(b_.symbols());
     b_.ir().CreateCall(tile, arguments);
@@ -342,6 +351,7 @@ class DepthwiseEmitter {
   KernelBuilder b_;
   const DepthwisePlan& plan_;
   bool is_symbolic_;
+  Elements in_memory_, stored_;  // x and the weights, and y
   int64_t channel_tiles_;
   int64_t first_inner_ = 0, last_inner_ = 0;
   llvm::Function *inner_[2] = {}, *inner_remainder_[2] = {}, *border_[2] = {};

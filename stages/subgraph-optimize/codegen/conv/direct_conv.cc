@@ -7,6 +7,7 @@
 #include "stages/subgraph-optimize/codegen/conv/direct_planes.h"
 #include "stages/subgraph-optimize/codegen/cost.h"
 #include "stages/subgraph-optimize/codegen/emit/choice.h"
+#include "stages/subgraph-optimize/codegen/emit/elements.h"
 #include "stages/subgraph-optimize/codegen/emit/epilogue_emitter.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
 
@@ -45,6 +46,8 @@ class DirectEmitter {
         b_(profile),
         plan_(plan),
         is_symbolic_(!is_fixed(spec)),
+        in_memory_(b_, spec.dtype),
+        stored_(b_, spec.epilogue.stored(DType::kF32)),
         geometry_(spec, plan.chunk_rows),
         channels_(spec.co / spec.groups) {}
 
@@ -278,9 +281,9 @@ class DirectEmitter {
     return vector == tile.vectors - 1 ? tile.active : tile.lanes;
   }
 
-  Value* load_pixels(const Tile& tile, Value* address, int vector) {
-    if (active(tile, vector) == 0) return b_.load_masked(address, tile.lanes, mask_);
-    return b_.load_vector(address, tile.lanes, active(tile, vector));
+  Value* load_pixels(Elements& from, const Tile& tile, Value* address, int vector) {
+    if (active(tile, vector) == 0) return from.load_masked(address, tile.lanes, mask_);
+    return from.load_vector(address, tile.lanes, active(tile, vector));
   }
 
   void step(const Tile& tile, Value* x, Value* weights, IrValues& sums, size_t first) {
@@ -288,7 +291,7 @@ class DirectEmitter {
     for (int j = 0; j < tile.vectors; ++j) {
       // Planes in scratch may be read past the pixels; x may not.
       Value* address = b_.at(x, j * tile.lanes);
-      pixels.push_back(geometry_.in_place ? load_pixels(tile, address, j)
+      pixels.push_back(geometry_.in_place ? load_pixels(in_memory_, tile, address, j)
                                           : b_.load_vector(address, tile.lanes, tile.lanes));
     }
     for (int i = 0; i < tile.rows; ++i) {
@@ -326,26 +329,29 @@ class DirectEmitter {
   void finish_vector(const Tile& tile, llvm::Function& function, Value* sum, Value* row, int j) {
     Value* result = emit_epilogue(b_, s_.epilogue, sum, [&](int n) {
       const EpilogueOperand& operand = s_.epilogue.operands[n];
-      Value* address = b_.at(function.getArg(3 + static_cast<unsigned>(n)),
-                             b_.add(b_.mul(row, operand.row_stride),
-                                    b_.index(j * tile.lanes * operand.column_stride.factor)));
+      Elements elements = operand_elements(static_cast<size_t>(n));
+      Value* address = elements.at(function.getArg(3 + static_cast<unsigned>(n)),
+                                   b_.add(b_.mul(row, operand.row_stride),
+                                          b_.index(j * tile.lanes * operand.column_stride.factor)));
       if (operand.column_stride.is_fixed_at(0))
-        return b_.broadcast(b_.load_float(address), tile.lanes);
-      return load_pixels(tile, address, j);
+        return b_.broadcast(elements.load(address), tile.lanes);
+      return load_pixels(elements, tile, address, j);
     });
-    Value* address =
-        b_.at(function.getArg(2), b_.add(b_.mul(row, s_.oh * s_.ow), b_.index(j * tile.lanes)));
+    Value* address = stored_.at(function.getArg(2),
+                                b_.add(b_.mul(row, s_.oh * s_.ow), b_.index(j * tile.lanes)));
     if (active(tile, j) == 0) {
-      b_.store_masked(result, address, mask_);
+      stored_.store_masked(result, address, mask_);
     } else {
-      b_.store_vector(result, address, active(tile, j));
+      stored_.store_vector(result, address, active(tile, j));
     }
   }
+
+  Elements operand_elements(size_t n) { return {b_, s_.epilogue.operand_dtype(n)}; }
 
   // Returns the first input channel of the chunk's group.
   Value* input(const Chunk& chunk) {
     Value* channel = b_.add(b_.mul(chunk.image, s_.ci), b_.mul(chunk.group, s_.ci / s_.groups));
-    return b_.at(x_, b_.mul(channel, s_.h * s_.w));
+    return in_memory_.at(x_, b_.mul(channel, s_.h * s_.w));
   }
 
   // Returns the input row under kernel row 0 of the chunk's first output row.
@@ -360,7 +366,7 @@ class DirectEmitter {
     if (!geometry_.in_place) {
       Value* first_input = top(chunk);
       b_.loop(b_.index(0), b_.index(s_.ci / s_.groups), 1, [&](Value* ci) {
-        b_.ir().CreateCall(copy_, {b_.at(x, b_.mul(ci, s_.h * s_.w)),
+        b_.ir().CreateCall(copy_, {in_memory_.at(x, b_.mul(ci, s_.h * s_.w)),
                                    b_.at(source, b_.mul(ci, s_.kw * geometry_.plane_stride(s_))),
                                    first_input, b_.index(rows + geometry_.max_shift)});
       });
@@ -388,7 +394,7 @@ class DirectEmitter {
       Value* plane_rows = b_.add(rows, b_.index(geometry_.max_shift));
       b_.loop(b_.index(0), b_.index(s_.ci / s_.groups), 1, [&](Value* ci) {
         Value* to = b_.at(source, b_.mul(b_.mul(ci, plane_stride_), s_.kw));
-        IrValues arguments = {b_.at(x, b_.mul(ci, s_.h * s_.w)),
+        IrValues arguments = {in_memory_.at(x, b_.mul(ci, s_.h * s_.w)),
                               to,
                               first_input,
                               plane_rows,
@@ -443,7 +449,7 @@ class DirectEmitter {
       Value* panel = b_.add(b_.mul(chunk.group, ceil_div(channels_, plan_.rows)), tile);
       Value* channel = b_.add(b_.mul(chunk.group, channels_), b_.mul(tile, plan_.rows));
       Value* column = b_.add(first, pixel);
-      Value* y = b_.at(
+      Value* y = stored_.at(
           y_, b_.add(b_.mul(b_.add(b_.mul(chunk.image, s_.co), channel), s_.oh * s_.ow), column));
       IrValues arguments = {b_.at(source, pixel),
                             b_.at(weights_, b_.mul(panel, reduction() * plan_.rows)), y};
@@ -453,7 +459,7 @@ class DirectEmitter {
             b_.add(b_.mul(channel, operand.row_stride), b_.mul(column, operand.column_stride));
         if (!operand.batch_strides.empty())
           offset = b_.add(offset, b_.mul(chunk.image, operand.batch_strides[0]));
-        arguments.push_back(b_.at(operands_[n], offset));
+        arguments.push_back(operand_elements(n).at(operands_[n], offset));
       }
       if (is_symbolic_)
         arguments.insert(arguments.end(), {b_.symbols(), slot_stride_, plane_stride_, active_});
@@ -468,6 +474,7 @@ class DirectEmitter {
   KernelBuilder b_;
   const DirectConvPlan& plan_;
   bool is_symbolic_;
+  Elements in_memory_, stored_;  // x and y
   DirectGeometry geometry_;
   int64_t channels_;  // of a group's output
   llvm::Function* tiles_[2][2][2] = {};

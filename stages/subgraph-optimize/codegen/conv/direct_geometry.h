@@ -1,6 +1,6 @@
 // The layout that a direct convolution gives its input, shared by its plan and its emitter.
 //
-// For each input channel and kernel column kw there is one plane of as many columns as the output:
+// The planes are f32 whatever x is. For each input channel and kernel column kw there is one plane of as many columns as the output:
 // plane(ih, ow) = x(ih, ow * stride_w + kw * dilation_w - pad_left), zero outside. Its rows are
 // sorted by ih modulo stride_h, so that the reduction step (ci, kh, kw) reads the whole output
 // chunk from one constant offset, over row ends: a convolution becomes a matrix product whose
@@ -21,13 +21,13 @@ namespace sluice {
 constexpr int64_t kScratchLine = 16;  // floats of a cache line
 
 struct DirectGeometry {
-  bool in_place = false;        // a 1x1 kernel over every pixel: x already contains the planes
+  bool in_place = false;  // a 1x1 kernel over every pixel of f32: x already contains the planes
   std::vector<int64_t> phases;  // the values of ih modulo stride_h that some kh needs, ascending
   int64_t max_shift = 0;        // rows from the first kh to the last one, within its phase
   int64_t chunk_rows = 1;
 
   DirectGeometry(const ConvSpec& s, int64_t rows) : chunk_rows(rows) {
-    in_place = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 &&
+    in_place = s.dtype == DType::kF32 && s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 &&
                s.pad_left == 0 && s.oh.nominal == s.h.nominal && s.ow.nominal == s.w.nominal;
     for (int64_t kh = 0; kh < s.kh; ++kh) {
       phases.push_back(kh * s.dilation_h % s.stride_h);

@@ -1,5 +1,7 @@
 #include "stages/subgraph-optimize/codegen/conv/direct_planes.h"
 
+#include "stages/subgraph-optimize/codegen/emit/elements.h"
+
 namespace sluice {
 namespace {
 
@@ -39,7 +41,7 @@ Value* every(KernelBuilder& b, const IrValues& pieces, int lanes, int64_t stride
 class PlaneCopy {
  public:
   PlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry)
-      : b_(builder), s_(spec), geometry_(geometry) {
+      : b_(builder), s_(spec), geometry_(geometry), x_(builder, spec.dtype) {
     lanes_ = b_.profile().vector_bits / 32;
     while (lanes_ > 4 && lanes_ / 2 >= s_.ow.factor) lanes_ /= 2;
   }
@@ -58,7 +60,7 @@ class PlaneCopy {
           Value* target = b_.at(to, b_.mul(row, s_.ow.factor));
           b_.if_else(
               b_.ir().CreateICmpULT(ih, b_.index(s_.h.factor)),
-              [&] { emit_row(b_.at(function->getArg(0), b_.mul(ih, s_.w.factor)), target, kw); },
+              [&] { emit_row(x_.at(function->getArg(0), b_.mul(ih, s_.w.factor)), target, kw); },
               [&] { emit_zeros(target); });
         });
       }
@@ -91,11 +93,11 @@ class PlaneCopy {
       while (is_inner(end, kw)) end += lanes_;
       if (end - ow > 2 * lanes_) {
         b_.loop(b_.index(ow), b_.index(end), lanes_, [&](Value* i) {
-          Value* x = b_.at(
+          Value* x = x_.at(
               from, b_.add(b_.mul(i, s_.stride_w), b_.index(kw * s_.dilation_w - s_.pad_left)));
           IrValues pieces;
           for (int64_t piece = 0; piece < s_.stride_w; ++piece)
-            pieces.push_back(b_.load_vector(b_.at(x, piece * lanes_), lanes_, lanes_));
+            pieces.push_back(x_.load_vector(x_.at(x, piece * lanes_), lanes_, lanes_));
           b_.store_vector(every(b_, pieces, lanes_, s_.stride_w), b_.at(to, i), lanes_);
         });
         ow = end;
@@ -127,15 +129,15 @@ class PlaneCopy {
 
   Value* load(Value* from, int64_t begin, const std::vector<llvm::Constant*>& mask, int count) {
     if (count == 0) return b_.splat(0.0f, lanes_);
-    Value* address = b_.ir().CreateGEP(b_.float_type(), from, b_.index(begin));
-    if (count == lanes_) return b_.load_vector(address, lanes_, lanes_);
-    return b_.ir().CreateMaskedLoad(b_.vector_type(lanes_), address, llvm::Align(4),
-                                    llvm::ConstantVector::get(mask), b_.splat(0.0f, lanes_));
+    Value* address = x_.at_anywhere(from, b_.index(begin));
+    if (count == lanes_) return x_.load_vector(address, lanes_, lanes_);
+    return x_.load_masked(address, lanes_, llvm::ConstantVector::get(mask));
   }
 
   KernelBuilder& b_;
   const ConvSpec& s_;
   const DirectGeometry& geometry_;
+  Elements x_;
   int lanes_ = 4;
 };
 
@@ -152,6 +154,7 @@ class SymbolicPlaneCopy {
       : b_(builder),
         s_(spec),
         geometry_(geometry),
+        x_(builder, spec.dtype),
         cuts_rows_(cuts_rows),
         lanes_(builder.profile().vector_bits / 32) {}
 
@@ -177,7 +180,7 @@ class SymbolicPlaneCopy {
           Value* target = b_.at(to, b_.mul(row, wide_));
           b_.if_else(
               b_.ir().CreateICmpULT(ih, b_.value(s_.h)),
-              [&] { emit_row(b_.at(function->getArg(0), b_.mul(ih, s_.w)), target); },
+              [&] { emit_row(x_.at(function->getArg(0), b_.mul(ih, s_.w)), target); },
               [&] { emit_zeros(target, b_.index(0), wide_); });
         });
       }
@@ -215,7 +218,7 @@ class SymbolicPlaneCopy {
     b_.loop(begin_, whole_end_, lanes_, [&](Value* ow) {
       Value* x = input(from, ow);
       emit_vector(b_.at(to, ow), [&](int64_t piece) {
-        return b_.load_vector(b_.at(x, piece * lanes_), lanes_, lanes_);
+        return x_.load_vector(x_.at(x, piece * lanes_), lanes_, lanes_);
       });
     });
     if (b_.has_masks()) {
@@ -224,12 +227,12 @@ class SymbolicPlaneCopy {
         Value* left = b_.sub(b_.value(s_.w), column(ow));
         emit_vector(b_.at(to, ow), [&](int64_t piece) {
           Value* active = b_.min(b_.add(left, b_.index(-piece * lanes_)), b_.index(lanes_));
-          return b_.load_masked(b_.at(x, piece * lanes_), lanes_, b_.mask(active, lanes_));
+          return x_.load_masked(x_.at(x, piece * lanes_), lanes_, b_.mask(active, lanes_));
         });
       });
     } else {
       b_.loop(whole_end_, end_, 1, [&](Value* ow) {
-        b_.ir().CreateAlignedStore(b_.load_float(input(from, ow)), b_.at(to, ow), llvm::Align(4));
+        b_.ir().CreateAlignedStore(x_.load(input(from, ow)), b_.at(to, ow), llvm::Align(4));
       });
     }
     emit_zeros(to, end_, wide_);
@@ -240,9 +243,7 @@ class SymbolicPlaneCopy {
     if (cuts_rows_) ow = b_.add(ow, first_);
     return b_.add(b_.mul(ow, s_.stride_w), b_.index(shift_));
   }
-  Value* input(Value* from, Value* ow) {
-    return b_.ir().CreateGEP(b_.float_type(), from, column(ow));
-  }
+  Value* input(Value* from, Value* ow) { return x_.at_anywhere(from, column(ow)); }
 
   void emit_vector(Value* to, const std::function<Value*(int64_t piece)>& load) {
     IrValues pieces;
@@ -253,6 +254,7 @@ class SymbolicPlaneCopy {
   KernelBuilder& b_;
   const ConvSpec& s_;
   const DirectGeometry& geometry_;
+  Elements x_;
   bool cuts_rows_;
   int lanes_;
   int64_t shift_ = 0;       // from output column * stride to input column

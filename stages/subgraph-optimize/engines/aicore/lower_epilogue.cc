@@ -19,6 +19,7 @@ class EpilogueLowering {
     rules.sums = &anchor_.output();
     rules.result =
         contraction_.body == nullptr ? &anchor_.output() : contraction_.body->outputs()[0];
+    rules.stored = rules.result->type().dtype;
     rules.begin = [this](loop::Lowering& l, const loop::Index& index, Id sum) {
       return begin(l, index, sum);
     };

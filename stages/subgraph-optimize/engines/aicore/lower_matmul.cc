@@ -168,6 +168,7 @@ Result<MatMulSpec> make_spec(const Contraction& contraction, const StoredOperand
     batch.pop_back();
   }
   MatMulSpec spec;
+  spec.dtype = stored.a->type().dtype;
   spec.m = rows.size;
   spec.k = a.columns();
   spec.n = b.columns();
@@ -195,15 +196,18 @@ MatrixPacking make_packing(const Contraction& contraction, const MatMulSpec& spe
   packing.n = spec.n.factor;
   packing.transposed = anchor.op() == Op::kGemm && anchor.get(attributes::Gemm::transB) != 0;
   packing.nr = nr;
+  packing.dtype = spec.dtype;
   return packing;
 }
 
 }  // namespace
 
-// Converts a batch stride of B to that of packed B, whose matrices include the padding of panels.
+// Converts a batch stride of B to that of packed B, whose matrices include the padding of panels and,
+// of bf16, of pairs.
 Extent packed_stride(const Extent& stride, const MatMulSpec& spec, const ContractionPlan& plan) {
   const int64_t matrix = spec.k.factor * spec.n.factor;
-  return stride.factor / matrix * (plan.panels * spec.k.factor * plan.nr);
+  const int64_t rows = spec.dtype == DType::kBF16 ? (spec.k.factor + 1) / 2 * 2 : spec.k.factor;
+  return stride.factor / matrix * (plan.panels * rows * plan.nr);
 }
 
 // Packs a B that is known at compile time by a constant expression; a B known only at run time is

@@ -23,6 +23,14 @@ std::vector<int64_t> swap_before_last(size_t rank) {
   return permutation;
 }
 
+// Returns 0, 1, …, rank - 1, then rank + each of `more`.
+std::vector<int64_t> after(int64_t rank, std::initializer_list<int64_t> more) {
+  std::vector<int64_t> permutation(static_cast<size_t>(rank));
+  std::iota(permutation.begin(), permutation.end(), 0);
+  for (const int64_t axis : more) permutation.push_back(rank + axis);
+  return permutation;
+}
+
 std::vector<int64_t> with(std::vector<int64_t> dims, std::initializer_list<int64_t> more) {
   dims.insert(dims.end(), more);
   return dims;
@@ -30,7 +38,26 @@ std::vector<int64_t> with(std::vector<int64_t> dims, std::initializer_list<int64
 
 }  // namespace
 
+// A missing row is 0.
+void MatrixPacking::pack_pairs(Chain& chain) const {
+  const int64_t columns = round_up(n, nr), rows = round_up(k, 2);
+  const auto rank = static_cast<int64_t>(batch.size());
+  if (!transposed) chain.transpose(swap_last_two(batch.size() + 2));
+  chain.pad_last(rows).transpose(swap_last_two(batch.size() + 2)).pad_last(columns);
+  chain.reshape(with(batch, {rows / 2, 2, columns / nr, nr}))
+      .transpose(after(rank, {2, 0, 3, 1}));
+}
+
+void MatrixPacking::unpack_pairs(Chain& chain) const {
+  const int64_t columns = round_up(n, nr), rows = round_up(k, 2);
+  const auto rank = static_cast<int64_t>(batch.size());
+  chain.transpose(after(rank, {1, 3, 0, 2})).reshape(with(batch, {rows, columns})).slice_last(n);
+  chain.transpose(swap_last_two(batch.size() + 2)).slice_last(k);
+  if (!transposed) chain.transpose(swap_last_two(batch.size() + 2));
+}
+
 void MatrixPacking::pack(Chain& chain) const {
+  if (dtype == DType::kBF16) return pack_pairs(chain);
   const int64_t columns = round_up(n, nr);
   if (transposed) chain.transpose(swap_last_two(batch.size() + 2));
   chain.reshape(with(batch, {k, n})).pad_last(columns).reshape(with(batch, {k, columns / nr, nr}));
@@ -38,6 +65,7 @@ void MatrixPacking::pack(Chain& chain) const {
 }
 
 void MatrixPacking::unpack(Chain& chain) const {
+  if (dtype == DType::kBF16) return unpack_pairs(chain);
   const int64_t columns = round_up(n, nr);
   chain.transpose(swap_before_last(batch.size() + 3))
       .reshape(with(batch, {k, columns}))

@@ -13,10 +13,16 @@ struct MatrixPacking {
   int64_t k = 1, n = 1;
   bool transposed = false;
   int64_t nr = 1;
+  DType dtype = DType::kF32;  // bf16 is packed in pairs of rows
 
-  void pack(Chain& chain) const;    // -> [batch..., panels, k, nr]
+  // Makes [batch..., panels, k, nr], of bf16 [batch..., panels, k / 2 rounded up, nr, 2].
+  void pack(Chain& chain) const;
   void unpack(Chain& chain) const;  // back to the operand's own shape
   loop::Packing loops() const;      // those that pack at run time
+
+ private:
+  void pack_pairs(Chain& chain) const;
+  void unpack_pairs(Chain& chain) const;
 };
 
 // A convolution's weight: [co, ci / groups, kh, kw].
