@@ -14,7 +14,8 @@ namespace sluice {
 // Returns an empty text when aicore can lower the node, otherwise the reason.
 std::string aicore_unsupported_reason(const Node& node);
 
-// Returns true for f32, f16 and bf16: what contractions of floats read and store. Their sums are f32.
+// Returns true for f32, f16 and bf16: what contractions of floats read and store. Their sums are
+// f32.
 bool is_contraction_dtype(DType dtype);
 
 // Returns true for Conv, MatMul, Gemm and those over integers, which can be anchors.
@@ -46,8 +47,8 @@ const std::string& name_text(const Node& node);
 bool is_epilogue_operand(const Type& operand, const Node& anchor, bool is_quantized);
 
 // Returns true when a node can be in an epilogue: it is elementwise, the loops of the engine vector
-// have it (common/loop/lowering.h), and all elements are f32, f16, bf16 or bools but for numbers that
-// are constants.
+// have it (common/loop/lowering.h), and all elements are f32, f16, bf16 or bools but for numbers
+// that are constants.
 bool is_epilogue_op(const Node& node);
 
 // Returns why the nodes that `is_own` does not name cannot be the epilogue of the anchor of their

@@ -103,7 +103,8 @@ std::string generator_text(const DeviceProfile& profile) {
                       profile.vector_registers);
   text += fmt::format("fused_multiply_add {} int8_dot_product {} ", profile.fused_multiply_add,
                       profile.int8_dot_product);
-  // Left out where it is false, so that kernels of devices without the instruction keep their names.
+  // Left out where it is false, so that kernels of devices without the instruction keep their
+  // names.
   if (profile.bf16_dot_product) text += "bf16_dot_product true ";
   text +=
       fmt::format("l1_bytes {} l1_ways {} l2_bytes {} last_cache_bytes {} scratch_limit {}\ncosts",

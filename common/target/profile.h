@@ -77,7 +77,8 @@ struct DeviceProfile {
   std::string file;  // the .json file it was read from; empty: built in
   // "cpu-avx512"; `native` is resolved to an explicit profile before it is stored anywhere.
   std::string name;
-  // "avx512bf16", "avx512vnni", "avx512", "avx2" or "generic": the isa that a loader must find on its CPU.
+  // "avx512bf16", "avx512vnni", "avx512", "avx2" or "generic": the isa that a loader must find on
+  // its CPU.
   std::string isa;
   std::string llvm_cpu;       // explicit -mcpu, e.g. "x86-64-v4"
   std::string llvm_features;  // explicit -mattr, e.g. "+avx512f,+avx512vl,…"

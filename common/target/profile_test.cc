@@ -6,9 +6,8 @@ namespace sluice {
 namespace {
 
 TEST(Profile, BuiltInProfilesAreComplete) {
-  EXPECT_THAT(profile_names(),
-              testing::ElementsAre("cpu-avx512bf16", "cpu-avx512vnni", "cpu-avx512", "cpu-avx2",
-                                   "cpu-generic"));
+  EXPECT_THAT(profile_names(), testing::ElementsAre("cpu-avx512bf16", "cpu-avx512vnni",
+                                                    "cpu-avx512", "cpu-avx2", "cpu-generic"));
   for (const std::string& name : profile_names()) {
     auto profile = get_profile(name);
     ASSERT_TRUE(profile.ok()) << error_text(profile.error());
@@ -108,9 +107,10 @@ TEST(Profile, NumbersThatNoMachineHasAreRefused) {
             "device profile 'n': costs: 'gather' is 0, it must be 1 to 1073741824");
   EXPECT_THAT(fault_of("costs", R"({"gather": 90, "gathering": 1})"),
               testing::StartsWith("device profile 'n': costs: no member has the name 'gathering'"));
-  EXPECT_EQ(fault_of("isa", "\"z80\""),
-            "device profile 'n': 'isa' is 'z80', it must be avx512bf16, avx512vnni, avx512, avx2 or "
-            "generic");
+  EXPECT_EQ(
+      fault_of("isa", "\"z80\""),
+      "device profile 'n': 'isa' is 'z80', it must be avx512bf16, avx512vnni, avx512, avx2 or "
+      "generic");
   EXPECT_EQ(fault_of("bf16_dot_product", "true"),
             "device profile 'n': 'bf16_dot_product' is true, and 'llvm_features' lacks "
             "+avx512bf16");

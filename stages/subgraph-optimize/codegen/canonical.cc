@@ -47,9 +47,10 @@ bool is_fixed(const ConvSpec& s) {
 // reused.
 std::string canonical_text(const MatMulSpec& s) {
   const char* name = s.b_packed || s.k.is_fixed() ? "matmul" : "matmul-any-k";
-  std::string text = fmt::format("{}{} {} a {} packed {} b {} c {}", name, text_of(s.dtype), list(s.m, s.n, s.k),
-                                 list(s.a_row_stride, s.a_k_stride), s.b_packed,
-                                 list(s.b_row_stride, s.b_column_stride), list(s.c_row_stride));
+  std::string text =
+      fmt::format("{}{} {} a {} packed {} b {} c {}", name, text_of(s.dtype), list(s.m, s.n, s.k),
+                  list(s.a_row_stride, s.a_k_stride), s.b_packed,
+                  list(s.b_row_stride, s.b_column_stride), list(s.c_row_stride));
   for (const BatchAxis& axis : s.batch)
     text += " batch " + list(axis.size, axis.a_stride, axis.b_stride, axis.c_stride);
   return text + " " + canonical_text(s.epilogue);
@@ -57,9 +58,9 @@ std::string canonical_text(const MatMulSpec& s) {
 
 std::string canonical_text(const ConvSpec& s) {
   return fmt::format("conv{} x {} y {} k {} stride {} dilation {} pad {} groups {} pixel {} {}",
-                     text_of(s.dtype), list(s.n, s.h, s.w, s.ci), list(s.oh, s.ow, s.co), list(s.kh, s.kw),
-                     list(s.stride_h, s.stride_w), list(s.dilation_h, s.dilation_w),
-                     list(s.pad_top, s.pad_left), s.groups,
+                     text_of(s.dtype), list(s.n, s.h, s.w, s.ci), list(s.oh, s.ow, s.co),
+                     list(s.kh, s.kw), list(s.stride_h, s.stride_w),
+                     list(s.dilation_h, s.dilation_w), list(s.pad_top, s.pad_left), s.groups,
                      list(s.x_pixel_stride, s.y_pixel_stride), canonical_text(s.epilogue));
 }
 

@@ -2,13 +2,14 @@
 // machine-code object. It is pure: the same specification produces the same bytes on every machine.
 // It knows no graph.
 //
-// Every kernel follows runtime/device/kernel_abi.h. Operands are f32, f16 or bf16, sums are f32, and
-// the epilogue says what is stored; all strides are in elements. Fixed sizes are >= 1 (K too). Sizes and strides of type Extent may depend on symbols,
-// whose values (>= 0) are in KernelArgs.symbols when the kernel runs; the plan is made for the
-// nominal ones. With a size of 0 the kernel does nothing; with k = 0 every sum is 0. Pointers must
-// be aligned to their elements; 64 bytes are faster. The output must not overlap any input, except that an
-// epilogue operand may be the output itself when each element is read where it is written
-// (EpilogueOperand::full with the output's strides).
+// Every kernel follows runtime/device/kernel_abi.h. Operands are f32, f16 or bf16, sums are f32,
+// and the epilogue says what is stored; all strides are in elements. Fixed sizes are >= 1 (K too).
+// Sizes and strides of type Extent may depend on symbols, whose values (>= 0) are in
+// KernelArgs.symbols when the kernel runs; the plan is made for the nominal ones. With a size of 0
+// the kernel does nothing; with k = 0 every sum is 0. Pointers must be aligned to their elements;
+// 64 bytes are faster. The output must not overlap any input, except that an epilogue operand may
+// be the output itself when each element is read where it is written (EpilogueOperand::full with
+// the output's strides).
 //
 // Errors: kCodegen means that a specification contradicts itself or that an object is not closed;
 // kNotLowerable means that a specification is meaningful but this generator cannot do it.

@@ -61,8 +61,8 @@ inline constexpr loop::BufferId kStoredElement = 0, kSum = 1, kFirstOperand = 2;
 
 struct Epilogue {
   loop::LoopGraph loops;
-  // The pointers follow the kernel's own, in this order. Their dtypes are those of the buffers: f32,
-  // and for sums of f32 also f16 or bf16.
+  // The pointers follow the kernel's own, in this order. Their dtypes are those of the buffers:
+  // f32, and for sums of f32 also f16 or bf16.
   std::vector<EpilogueOperand> operands;
   MathPrecision math = MathPrecision::kDefault;
 
@@ -79,8 +79,8 @@ struct Epilogue {
 };
 
 // Returns kCodegen when the loops do not verify or are not of one point, an instruction may fault,
-// sums are not of the dtype `sum`, an operand does not exist or is of another dtype, a column stride is not 0 or 1, or
-// batch_strides has neither 0 nor `batch_rank` entries.
+// sums are not of the dtype `sum`, an operand does not exist or is of another dtype, a column
+// stride is not 0 or 1, or batch_strides has neither 0 nor `batch_rank` entries.
 Result<void> check_epilogue(const Epilogue& epilogue, size_t batch_rank, DType sum = DType::kF32);
 bool is_fixed(const Epilogue& epilogue);  // whether no stride has symbols
 std::string canonical_text(const Epilogue& epilogue);

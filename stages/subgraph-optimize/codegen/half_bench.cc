@@ -71,17 +71,20 @@ void bench_matmul(const std::string& name, const MatMulSpec& s, const DeviceProf
     const auto kernel = generate_matmul(own, profile);
     if (!kernel) return static_cast<void>(std::puts(error_text(kernel.error()).c_str()));
     multiply_adds = kernel->multiply_adds.nominal;
-    runs.push_back(make_run(*kernel, dtype, {batch * s.m.nominal * s.n.nominal,
-                                      batch * s.m.nominal * s.k.nominal,
-                                      batch * (s.k.nominal + 1) * (s.n.nominal + 128),
-                                      s.n.nominal}));
+    runs.push_back(make_run(*kernel, dtype,
+                            {batch * s.m.nominal * s.n.nominal, batch * s.m.nominal * s.k.nominal,
+                             batch * (s.k.nominal + 1) * (s.n.nominal + 128), s.n.nominal}));
   }
   race(name, runs, multiply_adds);
 }
 
 void bench_products(const DeviceProfile& profile) {
-  for (const auto& [m, k, n] : {std::tuple{128, 768, 768}, {128, 3072, 768}, {512, 1024, 1024},
-                                {1, 2048, 1000}, {8, 768, 3072}, {3136, 64, 64}}) {
+  for (const auto& [m, k, n] : {std::tuple{128, 768, 768},
+                                {128, 3072, 768},
+                                {512, 1024, 1024},
+                                {1, 2048, 1000},
+                                {8, 768, 3072},
+                                {3136, 64, 64}}) {
     MatMulSpec s;
     s.m = m, s.n = n, s.k = k, s.a_row_stride = k, s.c_row_stride = n, s.b_packed = true;
     bench_matmul(fmt::format("{}x{}x{} packed", m, k, n), s, profile);

@@ -169,8 +169,7 @@ class MatMulEmitter {
   int64_t capacity() const {
     if (spec_.k.is_fixed()) return spec_.k.factor;
     if (!copies_a_) return longest_panel() - (in_pairs() ? longest_panel() % 2 : 0);
-    const int64_t step_bytes =
-        (packs_b_ ? panel_step_bytes() : 0) + plan_.rows * copied_.bytes();
+    const int64_t step_bytes = (packs_b_ ? panel_step_bytes() : 0) + plan_.rows * copied_.bytes();
     return std::max<int64_t>(b_.profile().scratch_limit / step_bytes - 2 * kCopyUnit, 0) / 2 * 2;
   }
   int64_t panel_bytes() const {
@@ -190,9 +189,8 @@ class MatMulEmitter {
   // Decides whether the kernel copies A, row tile by row tile: halves are widened once for all
   // panels and not in each; where one instruction takes pairs of bf16, these must be neighbours.
   void choose_a() {
-    const bool is_ready =
-        copied_.dtype() == spec_.dtype &&
-        (spec_.dtype == DType::kF32 || spec_.a_k_stride.is_fixed_at(1));
+    const bool is_ready = copied_.dtype() == spec_.dtype &&
+                          (spec_.dtype == DType::kF32 || spec_.a_k_stride.is_fixed_at(1));
     if (is_ready) return;
     if (spec_.b_packed && !spec_.k.is_fixed()) return;
     copies_a_ = true;
@@ -251,14 +249,14 @@ class MatMulEmitter {
   void enter(Value* entry) {
     const auto& batch = spec_.batch;
     a_entry_ = in_memory_.at(a_, batch_offset(entry, [&](size_t axis) -> const Extent& {
-                       return batch[axis].a_stride;
-                     }));
+                               return batch[axis].a_stride;
+                             }));
     b_entry_ = in_memory_.at(bp_, batch_offset(entry, [&](size_t axis) -> const Extent& {
-                       return batch[axis].b_stride;
-                     }));
+                               return batch[axis].b_stride;
+                             }));
     c_entry_ = stored_.at(c_, batch_offset(entry, [&](size_t axis) -> const Extent& {
-                       return batch[axis].c_stride;
-                     }));
+                            return batch[axis].c_stride;
+                          }));
     operand_entries_.clear();
     for (size_t n = 0; n < operands_.size(); ++n) {
       const auto& strides = spec_.epilogue.operands[n].batch_strides;
@@ -283,8 +281,8 @@ class MatMulEmitter {
 
   void pack_panel(Value* panel) {
     Value* first = in_memory_.at(b_entry_, b_.mul(panel, spec_.b_column_stride * plan_.nr));
-    const PanelSource source{first,  spec_.k,  spec_.b_row_stride,
-                             spec_.n, spec_.b_column_stride, plan_.nr, spec_.dtype};
+    const PanelSource source{
+        first, spec_.k, spec_.b_row_stride, spec_.n, spec_.b_column_stride, plan_.nr, spec_.dtype};
     emit_pack_panel(b_, source, panel, panel_buffer_);
   }
 
@@ -312,8 +310,7 @@ class MatMulEmitter {
   IrValues arguments(Value* a, const ContractionNest::Place& place) {
     Value* row = place.row;
     Value* first = b_.mul(place.panel, plan_.nr);
-    Value* bp =
-        column_of_panel(packs_b_ ? panel_buffer_ : b_panel(place.panel), place.column);
+    Value* bp = column_of_panel(packs_b_ ? panel_buffer_ : b_panel(place.panel), place.column);
     Value* column = b_.add(first, place.column);
     Value* c = stored_.at(stored_.at(c_entry_, b_.mul(row, spec_.c_row_stride)), column);
     IrValues values = {a, bp, c, row};

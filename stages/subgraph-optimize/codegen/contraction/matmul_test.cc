@@ -172,7 +172,8 @@ TEST_P(MatMulKernel, HalfTransposes) {
 
 TEST_P(MatMulKernel, HalfVectors) {
   for (const DType dtype : kHalves) {
-    for (const auto& [m, k, n] : {std::tuple{1, 301, 500}, {300, 200, 1}, {1, 1, 1}, {1, 2001, 3}}) {
+    for (const auto& [m, k, n] :
+         {std::tuple{1, 301, 500}, {300, 200, 1}, {1, 1, 1}, {1, 2001, 3}}) {
       MatMulSpec s = dense(m, k, n);
       s.dtype = dtype;
       check(s, "vectors");
@@ -310,6 +311,33 @@ TEST_P(MatMulKernel, SameSpecSameBytes) {
   auto other = generate_matmul(dense(20, 30, 41), profile_);
   ASSERT_TRUE(other.ok());
   EXPECT_NE(one->entry, other->entry);
+}
+
+// Counts the instructions vdpbf16ps by their encoding: EVEX with the prefix F3, opcode map 2,
+// opcode 52.
+int64_t count_dot_products(const std::vector<std::byte>& code) {
+  int64_t count = 0;
+  const auto at = [&](size_t i) { return std::to_integer<int>(code[i]); };
+  for (size_t i = 0; i + 4 < code.size(); ++i)
+    count += at(i) == 0x62 && (at(i + 1) & 7) == 2 && (at(i + 2) & 3) == 2 && at(i + 4) == 0x52;
+  return count;
+}
+
+// No CPU is needed to generate code.
+TEST(DotProducts, OneInstructionTakesPairsOfBf16) {
+  for (const bool packed : {false, true}) {
+    MatMulSpec s;
+    s.m = 37, s.k = 61, s.n = 90;
+    s.a_row_stride = 61, s.b_row_stride = s.c_row_stride = 90;
+    s.b_packed = packed;
+    s.dtype = DType::kBF16;
+    const auto dot = generate_matmul(s, *get_profile("cpu-avx512bf16"));
+    ASSERT_TRUE(dot.ok()) << error_text(dot.error());
+    EXPECT_GT(count_dot_products(dot->object), 0);
+    const auto widened = generate_matmul(s, *get_profile("cpu-avx512vnni"));
+    ASSERT_TRUE(widened.ok()) << error_text(widened.error());
+    EXPECT_EQ(count_dot_products(widened->object), 0);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, MatMulKernel, testing::ValuesIn(profile_names()),

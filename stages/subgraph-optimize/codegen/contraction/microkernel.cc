@@ -249,8 +249,9 @@ class TileEmitter {
           rows_of_b.push_back(advanced(rows_of_b.back()));
         }
         step.a = [&](int i, int k) {
-          return a_.at(at(bases[static_cast<size_t>(u + k)][static_cast<size_t>(i / rows_per_base)]),
-                       b_.mul(b_.index(i % rows_per_base), reduction_.row_stride));
+          return a_.at(
+              at(bases[static_cast<size_t>(u + k)][static_cast<size_t>(i / rows_per_base)]),
+              b_.mul(b_.index(i % rows_per_base), reduction_.row_stride));
         };
         step.b = [&](int k) { return at(rows_of_b[static_cast<size_t>(u + k)]); };
         add_step(u, step, sums);

@@ -39,8 +39,8 @@ struct TileReduction {
   // The elements of A and B in memory; strides count elements.
   DType a = DType::kF32, b = DType::kF32;
   // Reads B, of bf16, in pairs of steps (emit/bf16_pairs.h). Where B is not exact it is packed in
-  // pairs: [ceil(length / 2)][columns][2], the last one filled up with 0. A is bf16 too, or f32 where
-  // no instruction takes pairs.
+  // pairs: [ceil(length / 2)][columns][2], the last one filled up with 0. A is bf16 too, or f32
+  // where no instruction takes pairs.
   bool in_pairs = false;
 };
 

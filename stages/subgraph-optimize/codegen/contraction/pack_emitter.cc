@@ -42,17 +42,14 @@ class PanelPacker {
     if (columns.is_fixed() && columns.factor < source_.nr)
       return emit_strided(b_.index(columns.factor));
     Value* whole = b_.div(b_.value(columns), source_.nr);
-    b_.if_else(b_.ir().CreateICmpSLT(panel, whole), emit_whole, [&] {
-      emit_strided(b_.sub(b_.value(columns), b_.mul(whole, source_.nr)));
-    });
+    b_.if_else(b_.ir().CreateICmpSLT(panel, whole), emit_whole,
+               [&] { emit_strided(b_.sub(b_.value(columns), b_.mul(whole, source_.nr))); });
   }
 
  private:
   int64_t width() const { return in_pairs_ ? 2 : 1; }
   Value* panel_row(Value* row) { return b_.at(to_, b_.mul(row, source_.nr)); }
-  void store(Value* element, Value* to) {
-    b_.ir().CreateAlignedStore(element, to, llvm::Align(4));
-  }
+  void store(Value* element, Value* to) { b_.ir().CreateAlignedStore(element, to, llvm::Align(4)); }
 
   // Emits panels whose columns are contiguous along the rows; squares are transposed in registers:
   //
@@ -81,9 +78,8 @@ class PanelPacker {
       });
       if (in_pairs_) {
         b_.loop(length, b_.div(b_.add(b_.value(source_.rows), b_.index(1)), 2), 1, [&](Value* k) {
-          emit_turned_row(columns, k, column, [&](Value* from) {
-            return pairs_.join(elements_.load(from), nullptr);
-          });
+          emit_turned_row(columns, k, column,
+                          [&](Value* from) { return pairs_.join(elements_.load(from), nullptr); });
         });
       }
     });
@@ -97,8 +93,7 @@ class PanelPacker {
                                  : elements_.load_vector(from, lanes_, lanes_));
     }
     transpose_in_registers(b_, square);
-    for (int i = 0; i < lanes_; ++i)
-      b_.store_vector(square[i], b_.at(to, i * source_.nr), lanes_);
+    for (int i = 0; i < lanes_; ++i) b_.store_vector(square[i], b_.at(to, i * source_.nr), lanes_);
   }
 
   void emit_turned_row(const IrValues& columns, Value* k, Value* column,

@@ -50,9 +50,9 @@ class SymbolicMatMul : public KernelTest {
            bool packed) {
     SCOPED_TRACE(testing::PrintToString(symbols));
     const MatMulSpec s = fixed_at(symbolic, symbols);
-    const auto a = random_floats(
-        span(s, &BatchAxis::a_stride, {{s.m, s.a_row_stride}, {s.k, s.a_k_stride}}), random_,
-        s.dtype);
+    const auto a =
+        random_floats(span(s, &BatchAxis::a_stride, {{s.m, s.a_row_stride}, {s.k, s.a_k_stride}}),
+                      random_, s.dtype);
     std::vector<std::pair<Extent, Extent>> b_axes = {{s.k, s.b_row_stride},
                                                      {s.n, s.b_column_stride}};
     auto b = random_floats(packed ? span(b_axes) : span(s, &BatchAxis::b_stride, b_axes), random_,
@@ -71,11 +71,9 @@ class SymbolicMatMul : public KernelTest {
     const auto expected = reference_matmul(s, a.data(), b.data(), operand_pointers, elements);
     const int64_t nr = choose_matmul_plan(symbolic, profile_).nr;
     if (packed)
-      b = reference_pack({{},
-                          {{s.k.factor, s.b_row_stride.factor}},
-                          {s.n.factor, s.b_column_stride.factor},
-                          nr},
-                         b.data());
+      b = reference_pack(
+          {{}, {{s.k.factor, s.b_row_stride.factor}}, {s.n.factor, s.b_column_stride.factor}, nr},
+          b.data());
     if (packed && s.dtype == DType::kBF16) b = in_pairs(b, s.k.factor, nr);
     const DType stored = s.epilogue.stored(DType::kF32);
     std::vector<std::vector<std::byte>> bytes = {elements_of(a, s.dtype), elements_of(b, s.dtype)};

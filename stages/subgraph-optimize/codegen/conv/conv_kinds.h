@@ -33,8 +33,8 @@ std::string canonical_text(const DepthwiseSpec& spec);
 // EpilogueOperand::row(), a residual full(oh * ow, {co * oh * ow}).
 //
 // Packed weights are [groups][ceil((co/groups) / nr)][ci/groups][kw][kh][nr] with nr =
-// choose_direct_plan(...).rows, missing channels zero. They are f32 whatever x is: single weights are
-// broadcast, and would have to be widened one by one.
+// choose_direct_plan(...).rows, missing channels zero. They are f32 whatever x is: single weights
+// are broadcast, and would have to be widened one by one.
 struct DirectConvSpec {
   ConvSpec conv;
 };

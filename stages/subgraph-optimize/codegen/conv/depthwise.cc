@@ -144,22 +144,20 @@ class DepthwiseEmitter {
           Value* x = values[values.size() - 2];
           Value* weights = values.back();
           if (tile.at_border) {
-            sums = b_.loop(
-                function->getArg(4), function->getArg(5), 1, sums,
-                [&](Value* kw, const IrValues& inside) {
-                  IrValues next = inside;
-                  step(tile,
-                       in_memory_.at_anywhere(x, b_.mul(kw, s_.dilation_w * s_.ci)),
-                       in_memory_.at(weights, b_.mul(kw, plan_.nr)), next);
-                  return next;
-                });
+            sums =
+                b_.loop(function->getArg(4), function->getArg(5), 1, sums,
+                        [&](Value* kw, const IrValues& inside) {
+                          IrValues next = inside;
+                          step(tile, in_memory_.at_anywhere(x, b_.mul(kw, s_.dilation_w * s_.ci)),
+                               in_memory_.at(weights, b_.mul(kw, plan_.nr)), next);
+                          return next;
+                        });
           } else {
             for (int64_t kw = 0; kw < s_.kw; ++kw)
               step(tile, in_memory_.at(x, kw * s_.dilation_w * s_.ci),
                    in_memory_.at(weights, kw * plan_.nr), sums);
           }
-          sums.push_back(
-              in_memory_.at_anywhere(x, b_.value(s_.w * (s_.dilation_h * s_.ci))));
+          sums.push_back(in_memory_.at_anywhere(x, b_.value(s_.w * (s_.dilation_h * s_.ci))));
           sums.push_back(in_memory_.at(weights, s_.kw * plan_.nr));
           return sums;
         });
@@ -176,8 +174,8 @@ class DepthwiseEmitter {
   void step(const Tile& tile, Value* x, Value* weights, IrValues& sums) {
     IrValues factors;
     for (int j = 0; j < tile.vectors; ++j)
-      factors.push_back(
-          in_memory_.load_vector(in_memory_.at(weights, j * plan_.lanes), plan_.lanes, plan_.lanes));
+      factors.push_back(in_memory_.load_vector(in_memory_.at(weights, j * plan_.lanes), plan_.lanes,
+                                               plan_.lanes));
     for (int i = 0; i < tile.pixels; ++i) {
       for (int j = 0; j < tile.vectors; ++j) {
         Value* address = in_memory_.at(x, i * s_.stride_w * s_.ci + j * plan_.lanes);
@@ -203,15 +201,14 @@ class DepthwiseEmitter {
               if (operand.row_stride.is_fixed()) {
                 address = elements.at(address, i * operand.row_stride.factor + column);
               } else {
-                address = elements.at(
-                    elements.at(address, b_.mul(b_.index(i), operand.row_stride)), column);
+                address = elements.at(elements.at(address, b_.mul(b_.index(i), operand.row_stride)),
+                                      column);
               }
               if (operand.column_stride.is_fixed_at(0))
                 return b_.broadcast(elements.load(address), plan_.lanes);
               return elements.load_vector(address, plan_.lanes, active(tile, j));
             });
-        stored_.store_vector(result,
-                             stored_.at(function.getArg(2), i * s_.co + j * plan_.lanes),
+        stored_.store_vector(result, stored_.at(function.getArg(2), i * s_.co + j * plan_.lanes),
                              active(tile, j));
       }
     }

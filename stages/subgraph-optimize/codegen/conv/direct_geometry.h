@@ -1,10 +1,10 @@
 // The layout that a direct convolution gives its input, shared by its plan and its emitter.
 //
-// The planes are f32 whatever x is. For each input channel and kernel column kw there is one plane of as many columns as the output:
-// plane(ih, ow) = x(ih, ow * stride_w + kw * dilation_w - pad_left), zero outside. Its rows are
-// sorted by ih modulo stride_h, so that the reduction step (ci, kh, kw) reads the whole output
-// chunk from one constant offset, over row ends: a convolution becomes a matrix product whose
-// second operand overlaps itself.
+// The planes are f32 whatever x is. For each input channel and kernel column kw there is one plane
+// of as many columns as the output: plane(ih, ow) = x(ih, ow * stride_w + kw * dilation_w -
+// pad_left), zero outside. Its rows are sorted by ih modulo stride_h, so that the reduction step
+// (ci, kh, kw) reads the whole output chunk from one constant offset, over row ends: a convolution
+// becomes a matrix product whose second operand overlaps itself.
 //
 // With symbolic sizes a chunk has as many rows as fill the planned positions, whatever the width,
 // and the offsets are computed when the kernel runs. A plane has a fixed share of the scratch that
@@ -27,8 +27,9 @@ struct DirectGeometry {
   int64_t chunk_rows = 1;
 
   DirectGeometry(const ConvSpec& s, int64_t rows) : chunk_rows(rows) {
-    in_place = s.dtype == DType::kF32 && s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 &&
-               s.pad_left == 0 && s.oh.nominal == s.h.nominal && s.ow.nominal == s.w.nominal;
+    in_place = s.dtype == DType::kF32 && s.kh == 1 && s.kw == 1 && s.stride_h == 1 &&
+               s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0 &&
+               s.oh.nominal == s.h.nominal && s.ow.nominal == s.w.nominal;
     for (int64_t kh = 0; kh < s.kh; ++kh) {
       phases.push_back(kh * s.dilation_h % s.stride_h);
       max_shift = std::max(max_shift, kh * s.dilation_h / s.stride_h);

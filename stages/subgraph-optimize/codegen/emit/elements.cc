@@ -49,8 +49,8 @@ Value* Elements::load_vector(Value* pointer, int lanes, int active) {
 Value* Elements::load_masked(Value* pointer, int lanes, Value* mask) {
   if (!is_half()) return b_.load_masked(pointer, lanes, mask);
   llvm::Type* type = bits_type(lanes);
-  return widened(b_.ir().CreateMaskedLoad(type, pointer, Align(2), mask,
-                                          llvm::Constant::getNullValue(type)));
+  return widened(
+      b_.ir().CreateMaskedLoad(type, pointer, Align(2), mask, llvm::Constant::getNullValue(type)));
 }
 
 Value* Elements::gather(Value* pointer, Value* offsets, Value* mask) {

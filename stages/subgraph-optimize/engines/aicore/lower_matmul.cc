@@ -202,8 +202,8 @@ MatrixPacking make_packing(const Contraction& contraction, const MatMulSpec& spe
 
 }  // namespace
 
-// Converts a batch stride of B to that of packed B, whose matrices include the padding of panels and,
-// of bf16, of pairs.
+// Converts a batch stride of B to that of packed B, whose matrices include the padding of panels
+// and, of bf16, of pairs.
 Extent packed_stride(const Extent& stride, const MatMulSpec& spec, const ContractionPlan& plan) {
   const int64_t matrix = spec.k.factor * spec.n.factor;
   const int64_t rows = spec.dtype == DType::kBF16 ? (spec.k.factor + 1) / 2 * 2 : spec.k.factor;

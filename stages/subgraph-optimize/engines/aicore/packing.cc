@@ -44,8 +44,7 @@ void MatrixPacking::pack_pairs(Chain& chain) const {
   const auto rank = static_cast<int64_t>(batch.size());
   if (!transposed) chain.transpose(swap_last_two(batch.size() + 2));
   chain.pad_last(rows).transpose(swap_last_two(batch.size() + 2)).pad_last(columns);
-  chain.reshape(with(batch, {rows / 2, 2, columns / nr, nr}))
-      .transpose(after(rank, {2, 0, 3, 1}));
+  chain.reshape(with(batch, {rows / 2, 2, columns / nr, nr})).transpose(after(rank, {2, 0, 3, 1}));
 }
 
 void MatrixPacking::unpack_pairs(Chain& chain) const {

@@ -73,6 +73,29 @@ TEST(Packing, Matrices) {
   }
 }
 
+// The layout does not depend on the elements: these are f32.
+TEST(Packing, MatricesInPairs) {
+  for (const int64_t k : {1, 2, 7, 8}) {
+    for (const bool transposed : {false, true}) {
+      const int64_t n = 12, nr = 5;
+      const std::vector<int64_t> dims =
+          transposed ? std::vector{int64_t{3}, n, k} : std::vector{int64_t{3}, k, n};
+      std::vector<float> weight(static_cast<size_t>(3 * k * n));
+      std::iota(weight.begin(), weight.end(), 1.0f);
+      const MatrixPacking packing{{3}, k, n, transposed, nr, DType::kBF16};
+      const StridedPacking single{
+          {{3, k * n}}, {{k, transposed ? 1 : n}}, {n, transposed ? k : 1}, nr};
+      EXPECT_EQ(evaluate_chain(dims, weight, [&](Chain& chain) { packing.pack(chain); }),
+                in_pairs(reference_pack(single, weight.data()), k, nr));
+      const auto there_and_back = [&](Chain& chain) {
+        packing.pack(chain);
+        packing.unpack(chain);
+      };
+      EXPECT_EQ(evaluate_chain(dims, weight, there_and_back), weight);
+    }
+  }
+}
+
 TEST(Packing, ConvOfBothOrders) {
   ConvSpec conv;
   conv.ci = 8, conv.co = 12, conv.kh = 2, conv.kw = 3, conv.groups = 2;
