@@ -60,8 +60,9 @@ std::string rank_unsupported_reason(const Node& node) {
 std::string conv_unsupported_reason(const Node& node) {
   if (const DType dtype = node.input(0)->type().dtype; dtype != DType::kF32)
     return fmt::format("dtype {}, only f32", dtype_name(dtype));
-  if (node.input(0)->type().rank() != 4)
-    return fmt::format("a convolution of rank {}, only 2-d ones", node.input(0)->type().rank());
+  const int64_t rank = node.input(0)->type().rank();
+  if (rank != 4 && rank != 5)
+    return fmt::format("a convolution of rank {}, only 2-d and 3-d ones", rank);
   if (node.get(attributes::Window::auto_pad) != "NOTSET") return "padding that is not explicit";
   const std::vector<int64_t> pads = node.get(attributes::Strided::pads);
   if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad < 0; }))
@@ -71,8 +72,12 @@ std::string conv_unsupported_reason(const Node& node) {
   // A generated kernel has a pointer for each position in scratch.
   constexpr auto kMaxPositions = static_cast<int64_t>(kScratchLimit / sizeof(void*));
   const std::vector<int64_t> weight = *node.input(1)->type().extents();
-  if (weight[2] > kMaxPositions / std::max<int64_t>(weight[3], 1))
-    return fmt::format("a kernel of more than {} positions", kMaxPositions);
+  int64_t positions = 1;
+  for (size_t i = 2; i < weight.size(); ++i) {
+    if (weight[i] > kMaxPositions / std::max<int64_t>(positions, 1))
+      return fmt::format("a kernel of more than {} positions", kMaxPositions);
+    positions *= weight[i];
+  }
   return {};
 }
 
@@ -171,9 +176,10 @@ bool is_uniform(const std::vector<Dim>& operand, const std::vector<Dim>& result,
 
 bool is_image_operand(const std::vector<Dim>& operand, const std::vector<Dim>& result,
                       bool has_layout, bool is_quantized) {
-  if (result.size() != 4 || !is_uniform(operand, result, 2, 4)) return false;
+  if (result.size() < 4 || !is_uniform(operand, result, 2, result.size())) return false;
   const bool has_channels = operand[1] != Dim::fixed(1);
-  const bool has_pixels = operand[2] != Dim::fixed(1) || operand[3] != Dim::fixed(1);
+  const bool has_pixels = std::any_of(operand.begin() + 2, operand.end(),
+                                      [](const Dim& dim) { return dim != Dim::fixed(1); });
   if (!has_layout && has_channels && has_pixels) return false;
   if (!is_quantized) return true;
   const std::vector<Dim> rows = {operand[0], operand[2], operand[3]};

@@ -29,7 +29,8 @@ bool is_depthwise(const Node& conv) {
 }
 
 FormatWish wish_of(const Node& conv) {
-  if (conv.op() != Op::kConv || is_depthwise(conv)) return FormatWish::kPrefersNhwc;
+  if (conv.op() != Op::kConv || conv.input(0)->type().rank() == 5 || is_depthwise(conv))
+    return FormatWish::kPrefersNhwc;
   const int64_t channels = conv.input(1)->type().dims[0].value / conv.get(attributes::Conv::group);
   return channels < kFewChannels ? FormatWish::kPrefersDense : FormatWish::kPrefersNhwc;
 }

@@ -67,9 +67,11 @@ bool can_decompose(const Node& node) {
     return false;
   const Value &x = *node.input(0), &w = *node.input(1);
   const Value* bias = node.input(2);
+  const int64_t rank = x.type().rank();
   return is_known(&x) && is_known(&w) && is_known(&node.output()) && w.type().is_fixed() &&
-         x.type().rank() == 4 && w.type().rank() == 4 && node.output().type().rank() == 4 &&
-         x.type().dims[1] == w.type().dims[0] && w.type().element_count().value_or(0) > 0 &&
+         (rank == 4 || rank == 5) && w.type().rank() == rank &&
+         node.output().type().rank() == rank && x.type().dims[1] == w.type().dims[0] &&
+         w.type().element_count().value_or(0) > 0 &&
          (bias == nullptr || (is_known(bias) && bias->type().is_fixed()));
 }
 

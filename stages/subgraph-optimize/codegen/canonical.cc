@@ -39,7 +39,8 @@ bool is_fixed(const MatMulSpec& s) {
 }
 
 bool is_fixed(const ConvSpec& s) {
-  return are_fixed({&s.n, &s.h, &s.w, &s.oh, &s.ow}) && is_fixed(s.epilogue);
+  return are_fixed({&s.n, &s.depth.in, &s.h, &s.w, &s.depth.out, &s.oh, &s.ow}) &&
+         is_fixed(s.epilogue);
 }
 
 // A MatMul whose reduction is symbolic and whose B is not packed has a name of its own: an earlier
@@ -57,11 +58,14 @@ std::string canonical_text(const MatMulSpec& s) {
 }
 
 std::string canonical_text(const ConvSpec& s) {
-  return fmt::format("conv{} x {} y {} k {} stride {} dilation {} pad {} groups {} pixel {} {}",
+  const ConvDepth& d = s.depth;
+  const std::string depth =
+      is_3d(s) ? "depth " + list(d.in, d.out, d.kernel, d.stride, d.dilation, d.pad) + " " : "";
+  return fmt::format("conv{} x {} y {} k {} stride {} dilation {} pad {} groups {} pixel {} {}{}",
                      text_of(s.dtype), list(s.n, s.h, s.w, s.ci), list(s.oh, s.ow, s.co),
                      list(s.kh, s.kw), list(s.stride_h, s.stride_w),
                      list(s.dilation_h, s.dilation_w), list(s.pad_top, s.pad_left), s.groups,
-                     list(s.x_pixel_stride, s.y_pixel_stride), canonical_text(s.epilogue));
+                     list(s.x_pixel_stride, s.y_pixel_stride), depth, canonical_text(s.epilogue));
 }
 
 }  // namespace sluice

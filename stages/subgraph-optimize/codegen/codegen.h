@@ -87,13 +87,22 @@ struct ContractionPlan {
 ContractionPlan choose_matmul_plan(const MatMulSpec& spec, const DeviceProfile& profile);
 Result<GeneratedKernel> generate_matmul(const MatMulSpec& spec, const DeviceProfile& profile);
 
-// A 2-d convolution, channels last: x[n][h][w][ci], y[n][oh][ow][co]; group g reads channels
-// [g*ci/groups, ...) and writes [g*co/groups, ...). Output pixel (oh, ow) reads input row oh *
-// stride_h + kh * dilation_h - pad_top; rows and columns outside count as zero. 1x1 kernels are
-// included.
+// The outermost spatial axis of a 3-d convolution; a 2-d one has one element along it.
+struct ConvDepth {
+  Extent in = 1, out = 1;
+  int64_t kernel = 1, stride = 1, dilation = 1;
+  int64_t pad = 0;  // at the front; that at the back follows from `out`
+
+  bool operator==(const ConvDepth&) const = default;
+};
+
+// A 2-d or 3-d convolution, channels last: x[n][d][h][w][ci], y[n][od][oh][ow][co]; group g reads
+// channels [g*ci/groups, ...) and writes [g*co/groups, ...). Output pixel (od, oh, ow) reads input
+// row oh * stride_h + kh * dilation_h - pad_top; what is outside counts as zero. Kernels of one
+// position are included.
 //
-// Packed weights are [groups][ceil((co/groups) / nr)][kh * kw * (ci/groups)][nr] with nr =
-// choose_conv_plan(...).nr, reduction index (kh, kw, ci) with ci fastest, missing columns zero.
+// Packed weights are [groups][ceil((co/groups) / nr)][kd * kh * kw * (ci/groups)][nr] with nr =
+// choose_conv_plan(...).nr, reduction index (kd, kh, kw, ci) with ci fastest, missing columns zero.
 //
 // Pointers: y, x, packed weights, then the epilogue's operands.
 struct ConvSpec {
@@ -109,8 +118,15 @@ struct ConvSpec {
   int64_t groups = 1;
   int64_t x_pixel_stride = 0;  // 0: ci; rows and images follow each other without gaps
   int64_t y_pixel_stride = 0;  // 0: co
-  Epilogue epilogue;           // its column is the output channel over all groups
+  ConvDepth depth;
+  Epilogue epilogue;  // its column is the output channel over all groups
 };
+
+inline bool is_3d(const ConvSpec& spec) { return spec.depth != ConvDepth(); }
+// The elements of an image, without channels.
+inline Extent input_pixels(const ConvSpec& s) { return s.depth.in * s.h * s.w; }
+inline Extent output_pixels(const ConvSpec& s) { return s.depth.out * s.oh * s.ow; }
+inline int64_t kernel_positions(const ConvSpec& s) { return s.depth.kernel * s.kh * s.kw; }
 
 // The plan depends on every number of the spec and the dtype, but not on the epilogue.
 ContractionPlan choose_conv_plan(const ConvSpec& spec, const DeviceProfile& profile);

@@ -102,7 +102,7 @@ MatMulSpec fixed_at(MatMulSpec s, const std::vector<int64_t>& symbols) {
 }
 
 ConvSpec fixed_at(ConvSpec s, const std::vector<int64_t>& symbols) {
-  fix({&s.n, &s.h, &s.w, &s.oh, &s.ow}, symbols);
+  fix({&s.n, &s.depth.in, &s.h, &s.w, &s.depth.out, &s.oh, &s.ow}, symbols);
   fix(s.epilogue, symbols);
   return s;
 }
@@ -260,21 +260,26 @@ std::vector<double> reference_matmul(const MatMulSpec& s, const float* a, const 
 
 namespace {
 
-double conv_sum(const ConvSpec& s, const float* x, const float* weights, int64_t n, int64_t oh,
-                int64_t ow, int64_t co) {
+// The sum of output pixel `row`, counted over all images.
+double conv_sum(const ConvSpec& s, const float* x, const float* weights, int64_t row, int64_t co) {
   const int64_t group_in = s.ci / s.groups, group = co / (s.co / s.groups);
   const int64_t pixel = s.x_pixel_stride ? s.x_pixel_stride : s.ci;
+  const int64_t ow = row % s.ow.nominal, oh = row / s.ow.nominal % s.oh.nominal,
+                plane = row / s.ow.nominal / s.oh.nominal;
+  const int64_t n = plane / s.depth.out.nominal, od = plane % s.depth.out.nominal;
   double sum = 0;
-  for (int64_t kh = 0; kh < s.kh; ++kh) {
-    for (int64_t kw = 0; kw < s.kw; ++kw) {
-      const int64_t ih = oh * s.stride_h + kh * s.dilation_h - s.pad_top,
-                    iw = ow * s.stride_w + kw * s.dilation_w - s.pad_left;
-      if (ih < 0 || ih >= s.h.nominal || iw < 0 || iw >= s.w.nominal) continue;
-      const float* from =
-          x + ((n * s.h.nominal + ih) * s.w.nominal + iw) * pixel + group * group_in;
-      for (int64_t ci = 0; ci < group_in; ++ci)
-        sum += double{from[ci]} * weights[((co * group_in + ci) * s.kh + kh) * s.kw + kw];
-    }
+  for (int64_t k = 0; k < kernel_positions(s); ++k) {
+    const int64_t kw = k % s.kw, kh = k / s.kw % s.kh, kd = k / s.kw / s.kh;
+    const int64_t id = od * s.depth.stride + kd * s.depth.dilation - s.depth.pad,
+                  ih = oh * s.stride_h + kh * s.dilation_h - s.pad_top,
+                  iw = ow * s.stride_w + kw * s.dilation_w - s.pad_left;
+    if (id < 0 || id >= s.depth.in.nominal || ih < 0 || ih >= s.h.nominal || iw < 0 ||
+        iw >= s.w.nominal)
+      continue;
+    const int64_t place = ((n * s.depth.in.nominal + id) * s.h.nominal + ih) * s.w.nominal + iw;
+    const float* from = x + place * pixel + group * group_in;
+    for (int64_t ci = 0; ci < group_in; ++ci)
+      sum += double{from[ci]} * weights[(co * group_in + ci) * kernel_positions(s) + k];
   }
   return sum;
 }
@@ -284,12 +289,11 @@ double conv_sum(const ConvSpec& s, const float* x, const float* weights, int64_t
 std::vector<double> reference_conv(const ConvSpec& s, const float* x, const float* weights,
                                    const std::vector<const float*>& operands) {
   const int64_t stride = s.y_pixel_stride ? s.y_pixel_stride : s.co;
-  const int64_t image = s.oh.nominal * s.ow.nominal;
+  const int64_t image = output_pixels(s).nominal;
   std::vector<double> y(static_cast<size_t>(s.n.nominal * image * stride), 0);
   for (int64_t pixel = 0; pixel < s.n.nominal * image; ++pixel) {
     for (int64_t co = 0; co < s.co; ++co) {
-      const double sum = conv_sum(s, x, weights, pixel / image, pixel % image / s.ow.nominal,
-                                  pixel % s.ow.nominal, co);
+      const double sum = conv_sum(s, x, weights, pixel, co);
       y[pixel * stride + co] = reference_epilogue(s.epilogue, sum, [&](int n) {
         const EpilogueOperand& o = s.epilogue.operands[n];
         const int64_t row = o.batch_strides.empty() ? pixel * o.row_stride.nominal
@@ -367,10 +371,11 @@ int64_t packed_elements(const StridedPacking& packing) {
 }
 
 StridedPacking conv_weight_packing(const ConvSpec& s, int64_t nr) {
-  const int64_t group_in = s.ci / s.groups, group_out = s.co / s.groups, kernel = s.kh * s.kw;
+  const int64_t group_in = s.ci / s.groups, group_out = s.co / s.groups;
+  const int64_t kernel = kernel_positions(s);
   StridedPacking packing;
   packing.batch = {{s.groups, group_out * group_in * kernel}};
-  packing.reduction = {{s.kh, s.kw}, {s.kw, 1}, {group_in, kernel}};
+  packing.reduction = {{s.depth.kernel, s.kh * s.kw}, {s.kh, s.kw}, {s.kw, 1}, {group_in, kernel}};
   packing.columns = {group_out, group_in * kernel};
   packing.nr = nr;
   return packing;

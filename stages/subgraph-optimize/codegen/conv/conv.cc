@@ -15,8 +15,10 @@ namespace {
 using llvm::Value;
 
 Result<void> check(const ConvSpec& s) {
+  const ConvDepth& d = s.depth;
   for (int64_t size : {s.n.factor, s.h.factor, s.w.factor, s.ci, s.oh.factor, s.ow.factor, s.co,
-                       s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups}) {
+                       s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups,
+                       d.in.factor, d.out.factor, d.kernel, d.stride, d.dilation}) {
     if (size < 1)
       return make_error(ErrorCode::kCodegen,
                         "conv has a size, stride or dilation of {}, at least 1 is needed", size);
@@ -39,11 +41,11 @@ Result<void> check(const ConvSpec& s) {
 //
 //   for group in the block's groups:
 //     for panels of nr output channels, panel_group at a time:
-//       for tile of plan.rows output pixels, over row ends and images:
+//       for tile of plan.rows output pixels, over ends of rows, planes and images:
 //         a = rows of the implicit matrix: x itself, pointers or copies (conv_rows.h)
 //         for panel:
 //           acc[rows][vectors] = 0
-//           for kh, kw, ci: acc[i][j] += a[i][kh, kw, ci] * w[group][panel][kh, kw, ci][j]
+//           for k in (kd, kh, kw, ci): acc[i][j] += a[i][k] * w[group][panel][k][j]
 //           y[row + i][panel][j] = epilogue(acc[i][j])
 class ConvEmitter {
  public:
@@ -57,9 +59,10 @@ class ConvEmitter {
   Result<GeneratedKernel> emit() {
     const uint64_t scratch = conv_row_scratch(s_, strategy_, plan_.rows);
     if (scratch > static_cast<uint64_t>(b_.profile().scratch_limit)) {
-      return make_error(ErrorCode::kNotLowerable,
-                        "conv with a {}x{} kernel needs {} bytes of scratch, the device has {}",
-                        s_.kh, s_.kw, scratch, b_.profile().scratch_limit);
+      return make_error(
+          ErrorCode::kNotLowerable,
+          "conv with {} kernel positions needs {} bytes of scratch, the device has {}",
+          kernel_positions(s_), scratch, b_.profile().scratch_limit);
     }
     const std::string entry = kernel_entry(canonical_text(s_), b_.profile());
     ContractionNest nest = make_nest();
@@ -82,11 +85,11 @@ class ConvEmitter {
   }
 
  private:
-  int64_t reduction() const { return s_.kh * s_.kw * (s_.ci / s_.groups); }
+  int64_t reduction() const { return kernel_positions(s_) * (s_.ci / s_.groups); }
 
   ContractionNest make_nest() const {
     ContractionNest nest;
-    nest.batch = s_.groups, nest.rows = s_.n * s_.oh * s_.ow, nest.columns = s_.co / s_.groups;
+    nest.batch = s_.groups, nest.rows = s_.n * output_pixels(s_), nest.columns = s_.co / s_.groups;
     nest.reduction = reduction(), nest.plan = plan_;
     nest.is_symbolic = !is_fixed(s_);
     nest.has_many_rows = true;
@@ -108,7 +111,7 @@ class ConvEmitter {
     for (const EpilogueOperand& operand : s_.epilogue.operands) {
       const bool has_images = !operand.batch_strides.empty();
       output.operand_rows.push_back({operand.row_stride, has_images ? operand.batch_strides[0] : 0,
-                                     has_images ? s_.oh * s_.ow : 0});
+                                     has_images ? output_pixels(s_) : 0});
     }
     return emit_tile(b_, "tile", shape, reduction, output);
   }
@@ -153,18 +156,18 @@ ContractionPlan choose_conv_plan(const ConvSpec& s, const DeviceProfile& profile
   constexpr double kCyclesPerRun = 6;
   const ConvRows strategy = choose_conv_rows(s);
   ContractionSize size;
-  size.rows = s.n.nominal * s.oh.nominal * s.ow.nominal;
+  const Extent rows = s.n * output_pixels(s);
+  size.rows = rows.nominal;
   size.columns = s.co / s.groups;
-  size.reduction = s.kh * s.kw * (s.ci / s.groups);
+  size.reduction = kernel_positions(s) * (s.ci / s.groups);
   size.batch = s.groups;
   if (strategy == ConvRows::kDirect) size.row_bytes = conv_pixel_stride(s) * 4;
   if (strategy == ConvRows::kPointers) size.row_bytes = s.stride_w * conv_pixel_stride(s) * 4;
   if (strategy == ConvRows::kPointers)
-    size.row_cycles = kCyclesPerPointer * static_cast<double>(s.kh * s.kw);
+    size.row_cycles = kCyclesPerPointer * static_cast<double>(kernel_positions(s));
   if (strategy == ConvRows::kCopied)
-    size.row_cycles = static_cast<double>(s.kh) *
+    size.row_cycles = static_cast<double>(s.depth.kernel * s.kh) *
                       (kCyclesPerRun + static_cast<double>(s.kw * s.ci / s.groups) / 4);
-  const Extent rows = s.n * s.oh * s.ow;
   ContractionPlan plan = rows.is_fixed() ? choose_plan(size, profile)
                                          : choose_symbolic_plan(size, true, false, profile);
   // For the largest kernels the scratch has capacity for few rows of pointers.

@@ -115,7 +115,7 @@ double format_cycles(int64_t elements, int64_t channels, const DeviceProfile& pr
 
 // Returns the convolution with its nominal sizes, at least 1, in place of symbolic ones.
 ConvSpec at_nominal(ConvSpec s) {
-  for (Extent* extent : {&s.n, &s.h, &s.w, &s.oh, &s.ow})
+  for (Extent* extent : {&s.n, &s.depth.in, &s.h, &s.w, &s.depth.out, &s.oh, &s.ow})
     *extent = std::max<int64_t>(extent->nominal, 1);
   return s;
 }
@@ -144,7 +144,7 @@ DirectConvPlan choose_direct_plan(const ConvSpec& spec, const DeviceProfile& pro
   plan.chunks = ceil_div(s.oh.nominal, plan.chunk_rows);
   const DirectGeometry geometry(s, plan.chunk_rows);
   plan.scratch_bytes = static_cast<uint64_t>(geometry.scratch_floats(s)) * 4;
-  plan.possible = s.kh <= kMaxKernel && s.kw <= kMaxKernel && s.stride_w <= 8 &&
+  plan.possible = !is_3d(s) && s.kh <= kMaxKernel && s.kw <= kMaxKernel && s.stride_w <= 8 &&
                   s.x_pixel_stride == 0 && s.y_pixel_stride == 0 &&
                   plan.scratch_bytes <= static_cast<uint64_t>(profile.scratch_limit);
   const int64_t positions = plan.chunk_rows * s.ow.nominal;
@@ -163,8 +163,8 @@ DirectConvPlan choose_direct_plan(const ConvSpec& spec, const DeviceProfile& pro
 DepthwisePlan choose_depthwise_plan(const ConvSpec& spec, const DeviceProfile& profile) {
   const ConvSpec s = at_nominal(spec);
   DepthwisePlan plan;
-  plan.possible = is_fixed(s) && s.groups == s.ci && s.groups == s.co && s.kw <= kMaxKernel &&
-                  s.x_pixel_stride == 0 && s.y_pixel_stride == 0;
+  plan.possible = !is_3d(s) && is_fixed(s) && s.groups == s.ci && s.groups == s.co &&
+                  s.kw <= kMaxKernel && s.x_pixel_stride == 0 && s.y_pixel_stride == 0;
   plan.lanes = profile.vector_bits / 32;
   while (plan.lanes > 4 && s.co <= plan.lanes / 2) plan.lanes /= 2;
   const int64_t channel_vectors = ceil_div(s.co, plan.lanes);
@@ -188,6 +188,7 @@ DepthwisePlan choose_depthwise_plan(const ConvSpec& spec, const DeviceProfile& p
 
 ConvKind choose_conv_kind(const ConvSpec& spec, const DeviceProfile& profile,
                           const ConvStorage& stored) {
+  if (stored.x.size() == 5) return ConvKind::kContraction;
   const ConvSpec s = at_nominal(spec);
   const double copy_x =
                    format_cycles(s.n.nominal * s.ci * s.h.nominal * s.w.nominal, s.ci, profile),

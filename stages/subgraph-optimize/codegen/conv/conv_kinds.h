@@ -66,7 +66,8 @@ struct ConvStorage {
   StorageMap x = dense_map(4), y = dense_map(4);
 };
 
-// Returns the kind with the smallest estimate of cycles, copies between formats included.
+// Returns the kind with the smallest estimate of cycles, copies between formats included. Tensors
+// of three spatial axes have one kind.
 ConvKind choose_conv_kind(const ConvSpec& conv, const DeviceProfile& profile,
                           const ConvStorage& stored);
 

@@ -11,7 +11,7 @@ constexpr int64_t kFewChannels = 16;
 constexpr int64_t kMaxCopied = 2048;  // floats of a row; a tile of them stays in the second cache
 
 int64_t group_channels(const ConvSpec& s) { return s.ci / s.groups; }
-int64_t reduction_length(const ConvSpec& s) { return s.kh * s.kw * group_channels(s); }
+int64_t reduction_length(const ConvSpec& s) { return kernel_positions(s) * group_channels(s); }
 
 // Returns the floats from one copied row to the next: enough for a last store of a whole vector,
 // and never a multiple of 2 KiB, which would put all rows into few cache sets.
@@ -26,24 +26,24 @@ class RowEmitter {
   RowEmitter(KernelBuilder& builder, const ConvSpec& spec, Value* x)
       : b_(builder), s_(spec), x_(x) {}
 
-  // Fills table[kh * kw][tile_rows] of pointers in scratch:
+  // Fills table[kd * kh * kw][tile_rows] of pointers in scratch:
   //
-  //   for i < rows: (image, ih, iw) = the input position under pixel first + i
-  //     for kh:
+  //   for i < rows: (image, id, ih, iw) = the input position under pixel first + i
+  //     for kd, kh:
   //       for kw (written out):
-  //         table[kh * KW + kw][i] = is inside ? &x[image][ih + kh * dh][iw + kw * dw] : zeros
+  //         table[(kd * KH + kh) * KW + kw][i] =
+  //             is inside ? &x[image][id + kd * dd][ih + kh * dh][iw + kw * dw] : zeros
   Value* emit_pointers(Value* first, Value* rows, int tile_rows) {
     Value* table = b_.scratch();
     Value* zeros = zero_page();
     for_each_pixel(first, rows, [&](Value* i, const Pixel& pixel) {
-      b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
-        Value* ih = b_.add(pixel.ih, b_.mul(kh, s_.dilation_h));
-        Value* row_inside = inside(ih, s_.h);
+      for_each_kernel_row(pixel, [&](Value* kernel_row, const Row& row) {
         for (int64_t kw = 0; kw < s_.kw; ++kw) {
           Value* iw = b_.add(pixel.iw, b_.index(kw * s_.dilation_w));
-          Value* ok = b_.ir().CreateAnd(row_inside, inside(iw, s_.w));
-          Value* pointer = b_.ir().CreateSelect(ok, address(pixel, ih, iw), zeros);
-          Value* slot = b_.add(b_.mul(b_.add(b_.mul(kh, s_.kw), b_.index(kw)), tile_rows), i);
+          Value* ok = b_.ir().CreateAnd(row.is_inside, inside(iw, s_.w));
+          Value* pointer = b_.ir().CreateSelect(ok, at_column(row.start, iw), zeros);
+          Value* slot =
+              b_.add(b_.mul(b_.add(b_.mul(kernel_row, s_.kw), b_.index(kw)), tile_rows), i);
           b_.ir().CreateStore(pointer, b_.ir().CreateInBoundsGEP(b_.pointer_type(), table, slot));
         }
       });
@@ -53,34 +53,39 @@ class RowEmitter {
 
   // Fills copies[rows][copied_row_stride] in scratch:
   //
-  //   for i < rows: (image, ih, iw) = the input position under pixel first + i
+  //   for i < rows: (image, id, ih, iw) = the input position under pixel first + i
   //     if every kernel position is inside the image and a kernel row is one run:
-  //       for kh, vectors of the kw * ci floats (written out):
-  //         copies[i][kh][...] = x[image][ih + kh * dh][iw...]
+  //       for kd, kh, vectors of the kw * ci floats (kh and these written out):
+  //         copies[i][kd][kh][...] = x[image][id + kd * dd][ih + kh * dh][iw...]
   //     else:
-  //       for kh, kw:
-  //         copies[i][kh][kw][0, ci) = is inside ? x[image][ih + kh * dh][iw + kw * dw] : 0
+  //       for kd, kh, kw:
+  //         copies[i][kd][kh][kw][0, ci) =
+  //             is inside ? x[image][id + kd * dd][ih + kh * dh][iw + kw * dw] : 0
   Value* emit_copies(Value* first, Value* rows) {
     Value* buffer = b_.scratch();
     for_each_pixel(first, rows, [&](Value* i, const Pixel& pixel) {
       Value* to = b_.at(buffer, b_.mul(i, copied_row_stride(s_)));
       const auto at_border = [&] {
-        b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
-          copy_kernel_row(pixel, b_.add(pixel.ih, b_.mul(kh, s_.dilation_h)),
-                          b_.at(to, b_.mul(kh, s_.kw * group_channels(s_))));
+        for_each_kernel_row(pixel, [&](Value* kernel_row, const Row& row) {
+          copy_kernel_row(pixel, row, b_.at(to, b_.mul(kernel_row, s_.kw * group_channels(s_))));
         });
       };
       // A symbolic image may be smaller than the kernel.
-      const int64_t high = (s_.kh - 1) * s_.dilation_h, wide = s_.kw - 1;
+      const int64_t deep = (s_.depth.kernel - 1) * s_.depth.dilation,
+                    high = (s_.kh - 1) * s_.dilation_h, wide = s_.kw - 1;
+      const auto may_exceed = [](const Extent& size, int64_t by) {
+        return !size.is_fixed() || size.factor > by;
+      };
       const bool has_inner =
-          (!s_.h.is_fixed() || s_.h.factor > high) && (!s_.w.is_fixed() || s_.w.factor > wide);
+          may_exceed(s_.depth.in, deep) && may_exceed(s_.h, high) && may_exceed(s_.w, wide);
       if (!is_one_run() || !has_inner) return at_border();
       const auto less = [&](const Extent& size, int64_t by) {
         return size.is_fixed() ? b_.index(size.factor - by)
                                : b_.max(b_.add(b_.value(size), b_.index(-by)), b_.index(0));
       };
-      Value* is_inner =
-          b_.ir().CreateAnd(inside(pixel.ih, less(s_.h, high)), inside(pixel.iw, less(s_.w, wide)));
+      Value* is_inner = b_.ir().CreateAnd(inside(pixel.id, less(s_.depth.in, deep)),
+                                          b_.ir().CreateAnd(inside(pixel.ih, less(s_.h, high)),
+                                                            inside(pixel.iw, less(s_.w, wide))));
       b_.if_else(is_inner, [&] { copy_inner_pixel(pixel, to); }, at_border);
     });
     return buffer;
@@ -88,54 +93,85 @@ class RowEmitter {
 
  private:
   struct Pixel {
-    Value *image, *ih, *iw;  // start of the image; input row and column of kernel position (0, 0)
+    Value *image, *id, *ih, *iw;  // start of the image; input position of kernel position (0, 0, 0)
   };
+
+  // An input row under a row of the kernel. The start is out of bounds outside the image; nothing
+  // is read there then.
+  struct Row {
+    Value *start, *is_inside;
+  };
+
+  // Calls the body for all (kd, kh), with kd * KH + kh.
+  void for_each_kernel_row(const Pixel& pixel,
+                           const std::function<void(Value* kernel_row, const Row& row)>& body) {
+    const auto in_plane = [&](Value* kd) {
+      Value* id = b_.add(pixel.id, b_.mul(kd, s_.depth.dilation));
+      Value* plane_inside = inside(id, s_.depth.in);
+      b_.loop(b_.index(0), b_.index(s_.kh), 1, [&](Value* kh) {
+        Value* ih = b_.add(pixel.ih, b_.mul(kh, s_.dilation_h));
+        body(b_.add(b_.mul(kd, s_.kh), kh),
+             {row_start(pixel, id, ih), b_.ir().CreateAnd(plane_inside, inside(ih, s_.h))});
+      });
+    };
+    if (s_.depth.kernel == 1) return in_plane(b_.index(0));
+    b_.loop(b_.index(0), b_.index(s_.depth.kernel), 1, in_plane);
+  }
 
   void for_each_pixel(Value* first, Value* rows,
                       const std::function<void(Value* i, const Pixel& pixel)>& body) {
-    if (s_.oh.is_fixed() && s_.ow.is_fixed()) {
+    if (output_pixels(s_).is_fixed()) {
       return b_.loop(b_.index(0), rows, 1, [&](Value* i) { body(i, locate(b_.add(first, i))); });
     }
     // Divisions by numbers that are not constant are slow, so only the first pixel's position is
     // divided out, and the others follow from pixel to pixel.
-    Value *high = b_.value(s_.oh), *wide = b_.value(s_.ow), *image = b_.mul(high, wide);
-    Value* remainder = b_.mod(first, image);
-    const IrValues start = {b_.div(first, image), b_.div(remainder, wide), b_.mod(remainder, wide)};
+    Value *deep = b_.value(s_.depth.out), *high = b_.value(s_.oh), *wide = b_.value(s_.ow);
+    Value *plane = b_.mul(high, wide), *planes = b_.div(first, plane);
+    Value* remainder = b_.mod(first, plane);
+    const IrValues start = {b_.div(planes, deep), b_.mod(planes, deep), b_.div(remainder, wide),
+                            b_.mod(remainder, wide)};
     b_.loop(b_.index(0), rows, 1, start, [&](Value* i, const IrValues& at) {
-      body(i, pixel_at(at[0], at[1], at[2]));
+      body(i, pixel_at(at[0], at[1], at[2], at[3]));
       const auto advance = [&](Value* number, Value* limit) {
         Value* is_last = b_.ir().CreateICmpEQ(number, limit);
         return std::pair{b_.ir().CreateSelect(is_last, b_.index(0), number),
                          b_.ir().CreateZExt(is_last, b_.index_type())};
       };
-      const auto [column, wraps] = advance(b_.add(at[2], b_.index(1)), wide);
-      const auto [row, ends] = advance(b_.add(at[1], wraps), high);
-      return IrValues{b_.add(at[0], ends), row, column};
+      const auto [column, wraps] = advance(b_.add(at[3], b_.index(1)), wide);
+      const auto [row, ends] = advance(b_.add(at[2], wraps), high);
+      const auto [slice, leaves] = advance(b_.add(at[1], ends), deep);
+      return IrValues{b_.add(at[0], leaves), slice, row, column};
     });
   }
 
   Pixel locate(Value* row) {
-    const int64_t high = s_.oh.factor, wide = s_.ow.factor;
-    Value* n = b_.div(row, high * wide);
-    Value* remainder = b_.mod(row, high * wide);
-    Value* ih = b_.add(b_.mul(b_.div(remainder, wide), s_.stride_h), b_.index(-s_.pad_top));
-    Value* iw = b_.add(b_.mul(b_.mod(remainder, wide), s_.stride_w), b_.index(-s_.pad_left));
-    return {b_.at(x_, b_.mul(n, s_.h * s_.w * conv_pixel_stride(s_))), ih, iw};
+    const int64_t deep = s_.depth.out.factor, plane = s_.oh.factor * s_.ow.factor,
+                  wide = s_.ow.factor;
+    Value *planes = b_.div(row, plane), *remainder = b_.mod(row, plane);
+    return pixel_at(b_.div(planes, deep), b_.mod(planes, deep), b_.div(remainder, wide),
+                    b_.mod(remainder, wide));
   }
 
-  Pixel pixel_at(Value* n, Value* oh, Value* ow) {
+  Pixel pixel_at(Value* n, Value* od, Value* oh, Value* ow) {
+    Value* id = b_.add(b_.mul(od, s_.depth.stride), b_.index(-s_.depth.pad));
     Value* ih = b_.add(b_.mul(oh, s_.stride_h), b_.index(-s_.pad_top));
     Value* iw = b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left));
-    return {b_.at(x_, b_.mul(n, s_.h * s_.w * conv_pixel_stride(s_))), ih, iw};
+    return {b_.at(x_, b_.mul(n, input_pixels(s_) * conv_pixel_stride(s_))), id, ih, iw};
   }
 
   Value* inside(Value* i, Value* size) { return b_.ir().CreateICmpULT(i, size); }
   Value* inside(Value* i, const Extent& size) { return inside(i, b_.value(size)); }
 
-  // The address is out of bounds for pixels outside the image; it is never read then.
-  Value* address(const Pixel& pixel, Value* ih, Value* iw) {
-    return b_.ir().CreateGEP(b_.float_type(), pixel.image,
-                             b_.mul(b_.add(b_.mul(ih, s_.w), iw), conv_pixel_stride(s_)));
+  // Addresses are out of bounds outside the image, so they are no in-bounds ones.
+  Value* row_start(const Pixel& pixel, Value* id, Value* ih) {
+    Value* row = b_.add(b_.mul(id, s_.h), ih);
+    return offset_by(pixel.image, b_.mul(row, s_.w * conv_pixel_stride(s_)));
+  }
+  Value* at_column(Value* row, Value* iw) {
+    return offset_by(row, b_.mul(iw, conv_pixel_stride(s_)));
+  }
+  Value* offset_by(Value* from, Value* floats) {
+    return b_.ir().CreateGEP(b_.float_type(), from, floats);
   }
 
   Value* zero_page() {
@@ -156,9 +192,18 @@ class RowEmitter {
   // Copies a pixel none of whose kernel positions is outside the image. Each run is copied in whole
   // vectors; the next run overwrites the surplus of the last vector.
   void copy_inner_pixel(const Pixel& pixel, Value* to) {
+    const auto copy_plane = [&](Value* kd) {
+      Value* id = b_.add(pixel.id, b_.mul(kd, s_.depth.dilation));
+      copy_inner_plane(at_column(row_start(pixel, id, pixel.ih), pixel.iw),
+                       b_.at(to, b_.mul(kd, s_.kh * s_.kw * group_channels(s_))));
+    };
+    if (s_.depth.kernel == 1) return copy_plane(b_.index(0));
+    b_.loop(b_.index(0), b_.index(s_.depth.kernel), 1, copy_plane);
+  }
+
+  void copy_inner_plane(Value* from, Value* to) {
     const int lanes = b_.profile().vector_bits / 32;
     const int64_t run = s_.kw * group_channels(s_);
-    Value* from = address(pixel, pixel.ih, pixel.iw);
     for (int64_t kh = 0; kh < s_.kh; ++kh) {
       Value* row = b_.at(from, b_.value(s_.w * (kh * s_.dilation_h * conv_pixel_stride(s_))));
       for (int64_t at = 0; at < run; at += lanes) {
@@ -170,14 +215,14 @@ class RowEmitter {
   }
 
   // Copies one kernel row of one pixel near a border: kw runs of ci floats.
-  void copy_kernel_row(const Pixel& pixel, Value* ih, Value* to) {
+  void copy_kernel_row(const Pixel& pixel, const Row& row, Value* to) {
     const int64_t channels = group_channels(s_);
     b_.loop(b_.index(0), b_.index(s_.kw), 1, [&](Value* kw) {
       Value* iw = b_.add(pixel.iw, b_.mul(kw, s_.dilation_w));
       Value* run = b_.at(to, b_.mul(kw, channels));
-      Value* ok = b_.ir().CreateAnd(inside(ih, s_.h), inside(iw, s_.w));
+      Value* ok = b_.ir().CreateAnd(row.is_inside, inside(iw, s_.w));
       b_.if_else(
-          ok, [&] { copy(address(pixel, ih, iw), run, channels); },
+          ok, [&] { copy(at_column(row.start, iw), run, channels); },
           [&] { copy(nullptr, run, channels); });
     });
   }
@@ -212,9 +257,11 @@ int64_t conv_pixel_stride(const ConvSpec& s) {
 }
 
 ConvRows choose_conv_rows(const ConvSpec& s) {
-  const bool is_pointwise = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 &&
-                            s.pad_top == 0 && s.pad_left == 0;
-  if (is_pointwise && s.oh.nominal == s.h.nominal && s.ow.nominal == s.w.nominal)
+  const bool is_pointwise = kernel_positions(s) == 1 && s.depth.stride == 1 && s.stride_h == 1 &&
+                            s.stride_w == 1 && s.depth.pad == 0 && s.pad_top == 0 &&
+                            s.pad_left == 0;
+  if (is_pointwise && s.depth.out.nominal == s.depth.in.nominal && s.oh.nominal == s.h.nominal &&
+      s.ow.nominal == s.w.nominal)
     return ConvRows::kDirect;
   const bool fits = reduction_length(s) <= kMaxCopied;
   return group_channels(s) < kFewChannels && fits ? ConvRows::kCopied : ConvRows::kPointers;
@@ -231,7 +278,7 @@ TileReduction conv_reduction(const ConvSpec& s, ConvRows strategy, int tile_rows
     case ConvRows::kPointers:
       reduction.by_pointers = true;
       reduction.table_rows = tile_rows;
-      reduction.segments = s.kh * s.kw;
+      reduction.segments = kernel_positions(s);
       reduction.length = group_channels(s);
       break;
     case ConvRows::kCopied:
@@ -242,7 +289,8 @@ TileReduction conv_reduction(const ConvSpec& s, ConvRows strategy, int tile_rows
 
 uint64_t conv_row_scratch(const ConvSpec& s, ConvRows strategy, int tile_rows) {
   if (strategy == ConvRows::kDirect) return 0;
-  if (strategy == ConvRows::kPointers) return static_cast<uint64_t>(s.kh * s.kw * tile_rows * 8);
+  if (strategy == ConvRows::kPointers)
+    return static_cast<uint64_t>(kernel_positions(s) * tile_rows * 8);
   return static_cast<uint64_t>(copied_row_stride(s) * tile_rows * 4);
 }
 

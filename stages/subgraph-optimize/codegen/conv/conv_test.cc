@@ -16,12 +16,12 @@ class ConvKernel : public KernelTest {
     SCOPED_TRACE(canonical_text(s));
     const int64_t pixel = s.x_pixel_stride ? s.x_pixel_stride : s.ci;
     const auto x = random_floats(
-        static_cast<size_t>((s.n.nominal * s.h.nominal * s.w.nominal - 1) * pixel + s.ci), random_);
+        static_cast<size_t>(((s.n * input_pixels(s)).nominal - 1) * pixel + s.ci), random_);
     const auto weights =
-        random_floats(static_cast<size_t>(s.co * (s.ci / s.groups) * s.kh * s.kw), random_);
+        random_floats(static_cast<size_t>(s.co * (s.ci / s.groups) * kernel_positions(s)), random_);
     std::vector<std::vector<float>> operands;
     std::vector<const float*> operand_pointers;
-    const int64_t image = s.oh.nominal * s.ow.nominal;
+    const int64_t image = output_pixels(s).nominal;
     for (const EpilogueOperand& o : s.epilogue.operands) {
       int64_t last = (s.co - 1) * o.column_stride.nominal;
       last += o.batch_strides.empty() ? (s.n.nominal * image - 1) * o.row_stride.nominal
@@ -46,7 +46,8 @@ class ConvKernel : public KernelTest {
     // Blocks run backwards, since they do not depend on each other.
     for (uint32_t block = runnable->blocks(); block-- > 0;) runnable->run_block(pointers, block);
     const int64_t y_pixel = s.y_pixel_stride ? s.y_pixel_stride : s.co;
-    const double tolerance = 2e-6 * std::sqrt(static_cast<double>(s.kh * s.kw * s.ci)) + 3e-6;
+    const double tolerance =
+        2e-6 * std::sqrt(static_cast<double>(kernel_positions(s) * s.ci)) + 3e-6;
     for (size_t i = 0; i < y.size(); ++i) {
       if (static_cast<int64_t>(i) % y_pixel >= s.co) {
         ASSERT_EQ(y[i], kUntouched) << "element " << i;
@@ -91,6 +92,38 @@ TEST_P(ConvKernel, RandomFewChannels) {
 
 TEST_P(ConvKernel, RandomManyChannels) {
   for (int i = 0; i < 30; ++i) check(random_spec(70));
+}
+
+// Draws a depth for a 2-d convolution.
+ConvDepth random_depth(const std::function<int64_t(int64_t, int64_t)>& draw) {
+  while (true) {
+    ConvDepth d{.in = draw(1, 7)};
+    d.kernel = draw(1, 4), d.stride = draw(1, 3), d.dilation = draw(1, 3), d.pad = draw(0, 3);
+    const int64_t free = d.in.nominal + d.pad + draw(0, 3) - (d.kernel - 1) * d.dilation - 1;
+    if (free < 0) continue;
+    d.out = free / d.stride + 1;
+    return d;
+  }
+}
+
+TEST_P(ConvKernel, RandomThreeAxes) {
+  for (int i = 0; i < 40; ++i) {
+    ConvSpec s = random_spec(i % 2 == 0 ? 12 : 40);
+    s.depth = random_depth([&](int64_t low, int64_t high) { return draw(low, high); });
+    check(s);
+  }
+}
+
+TEST_P(ConvKernel, ThreeAxesWithAnEpilogue) {
+  ConvSpec s{.n = 2, .h = 5, .w = 4, .ci = 20, .co = 36, .kh = 3, .kw = 3};
+  s.depth = {.in = 6, .out = 3, .kernel = 2, .stride = 2};
+  s = sized(s, 0, 0);
+  EpilogueBuilder e;  // a bias, a factor per image and channel, and a residual
+  int value = e.add(e.accumulator(), e.load(EpilogueOperand::column()));
+  value = e.mul(value, e.load({{36}, 0, 1}));
+  value = e.add(value, e.load(EpilogueOperand::full(36)));
+  s.epilogue = e.finish(e.relu(value));
+  check(s);
 }
 
 TEST_P(ConvKernel, NetworkShapes) {

@@ -14,7 +14,7 @@ namespace {
 constexpr float kUntouched = 12345;
 constexpr size_t kGuard = 64;  // floats around a result that nothing may write
 
-using Symbols = std::vector<int64_t>;  // n, h, w, oh, ow
+using Symbols = std::vector<int64_t>;  // n, h, w, oh, ow, then depths of x and y
 
 class SymbolicConv : public KernelTest {
  protected:
@@ -100,7 +100,8 @@ class SymbolicConv : public KernelTest {
       result.push_back({kind, *std::move(runnable), packing});
     };
     if (with_epilogue)
-      add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co, {s.oh * s.ow * s.co}));
+      add_epilogue(s, EpilogueOperand::column(),
+                   EpilogueOperand::full(s.co, {output_pixels(s) * s.co}));
     add(ConvKind::kContraction, generate_conv(s, profile_),
         conv_weight_packing(s, choose_conv_plan(s, profile_).nr));
     if (const DepthwisePlan plan = choose_depthwise_plan(s, profile_); plan.possible) {
@@ -121,15 +122,15 @@ class SymbolicConv : public KernelTest {
     SCOPED_TRACE(canonical_text(c.spec));
     std::vector<Kernel> made = kernels(c, with_epilogue);
     const auto weights = random_floats(
-        static_cast<size_t>(c.spec.co * (c.spec.ci / c.spec.groups) * c.spec.kh * c.spec.kw),
+        static_cast<size_t>(c.spec.co * (c.spec.ci / c.spec.groups) * kernel_positions(c.spec)),
         random_);
     const auto bias = random_floats(static_cast<size_t>(c.spec.co), random_);
     for (const Symbols& symbols : runs) {
       SCOPED_TRACE(testing::PrintToString(symbols));
       ConvSpec s = fixed_at(c.spec, symbols);
       if (with_epilogue) add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co));
-      const int64_t n = s.n.nominal, pixels = s.h.nominal * s.w.nominal,
-                    image = s.oh.nominal * s.ow.nominal;
+      const int64_t n = s.n.nominal, pixels = input_pixels(s).nominal,
+                    image = output_pixels(s).nominal;
       const auto x = random_floats(static_cast<size_t>(n * pixels * s.ci), random_);
       const auto residual = random_floats(static_cast<size_t>(n * image * s.co), random_);
       const std::vector<double> expected =
@@ -143,7 +144,8 @@ class SymbolicConv : public KernelTest {
         auto y = run(kernel.kernel, expected.size(),
                      {own_x.data(), packed.data(), bias.data(), own_residual.data()}, symbols);
         if (is_dense) y = transposed(y, n, s.co, image);
-        const double tolerance = 2e-6 * std::sqrt(static_cast<double>(s.kh * s.kw * s.ci)) + 3e-6;
+        const double tolerance =
+            2e-6 * std::sqrt(static_cast<double>(kernel_positions(s) * s.ci)) + 3e-6;
         for (size_t i = 0; i < y.size(); ++i) {
           ASSERT_NEAR(y[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i])))
               << "element " << i;
@@ -181,6 +183,25 @@ TEST_P(SymbolicConv, Depthwise) {
   for (int i = 0; i < 10; ++i) {
     const Case c = random_case(40, true);
     check(c, some_sizes(c, 8), i % 2 == 0);
+  }
+}
+
+TEST_P(SymbolicConv, ThreeAxes) {
+  for (int i = 0; i < 8; ++i) {
+    Case c = random_case(i % 2 == 0 ? 12 : 40, false);
+    ConvDepth& d = c.spec.depth;
+    d.kernel = draw(1, 3), d.stride = draw(1, 2), d.dilation = draw(1, 2), d.pad = draw(0, 2);
+    const auto with_depth = [&](Symbols symbols, int64_t in) {
+      const int64_t free = in + 2 * d.pad - (d.kernel - 1) * d.dilation - 1;
+      symbols.insert(symbols.end(), {in, free < 0 ? 0 : free / d.stride + 1});
+      return symbols;
+    };
+    const Symbols nominal = with_depth(c.at(1, 20, 20), 8);
+    d.in = Extent::of_symbol(5, nominal[5]), d.out = Extent::of_symbol(6, nominal[6]);
+    check(c,
+          {nominal, with_depth(c.at(2, 9, 5), 1), with_depth(c.at(1, 1, 12), 5),
+           with_depth(c.at(2, 7, 7), 0), with_depth(c.at(3, 4, 11), 6)},
+          i % 4 < 2);
   }
 }
 

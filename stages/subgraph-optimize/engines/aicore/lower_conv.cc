@@ -15,7 +15,7 @@ int64_t number_or(const std::vector<int64_t>& numbers, size_t index, int64_t fal
 // The demands of a kind of kernel: the packing of its weight, the layout of its tensors, and its
 // generator.
 struct ConvStrategy {
-  StorageMap map = nhwc_map(4);  // of x, the result and full epilogue operands
+  StorageMap map;  // of x, the result and full epilogue operands
   BuildChain pack, unpack;
   loop::Packing packing;
   std::function<KernelId(Lowering&, const ConvSpec&)> kernel;
@@ -27,10 +27,12 @@ void set_packing(ConvStrategy& strategy, const ConvPacking& packing) {
   strategy.packing = packing.loops();
 }
 
-ConvStrategy nhwc_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
+ConvStrategy nhwc_strategy(const ConvSpec& spec, size_t rank, const DeviceProfile& profile) {
   ConvStrategy strategy;
-  set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups,
-                         choose_conv_plan(spec, profile).nr});
+  strategy.map = nhwc_map(rank);
+  set_packing(strategy,
+              {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups,
+               choose_conv_plan(spec, profile).nr, false, rank == 5 ? spec.depth.kernel : 0});
   strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
     return lowering.kernel(conv, generate_conv);
   };
@@ -41,6 +43,7 @@ ConvStrategy depthwise_strategy(const ConvSpec& spec, const DeviceProfile& profi
   const DepthwisePacking packing{spec.co, spec.kh, spec.kw,
                                  choose_depthwise_plan(spec, profile).nr};
   ConvStrategy strategy;
+  strategy.map = nhwc_map(4);
   strategy.pack = [packing](Chain& chain) { packing.pack(chain); };
   strategy.unpack = [packing](Chain& chain) { packing.unpack(chain); };
   strategy.packing = packing.loops();
@@ -64,7 +67,8 @@ ConvStrategy direct_strategy(const ConvSpec& spec, const DeviceProfile& profile)
 ConvStrategy choose_strategy(const ConvSpec& spec, const Contraction& contraction, const Value& x,
                              const Lowering& lowering) {
   const DeviceProfile& profile = lowering.profile();
-  const StorageMap nhwc = nhwc_map(4);
+  const size_t rank = x.type().dims.size();
+  const StorageMap nhwc = nhwc_map(rank);
   const StorageMap x_map = lowering.is_there(x, nhwc) ? nhwc : storage_map_of(x);
   switch (choose_conv_kind(spec, profile, {x_map, storage_map_of(contraction.node->output())})) {
     case ConvKind::kDepthwise:
@@ -72,15 +76,20 @@ ConvStrategy choose_strategy(const ConvSpec& spec, const Contraction& contractio
     case ConvKind::kDirect:
       return direct_strategy(spec, profile);
     default:
-      return nhwc_strategy(spec, profile);
+      return nhwc_strategy(spec, rank, profile);
   }
 }
 
-// Finds an operand of the epilogue by its strides along the result's axes N, C, H, W. Rows of a
-// channels-last kernel are pixels, those of a direct one channels.
+std::vector<Extent> without_channels(std::vector<Extent> extents) {
+  extents.erase(extents.begin() + 1);
+  return extents;
+}
+
+// Finds an operand of the epilogue by its strides along the result's axes N, C and the spatial
+// ones. Rows of a channels-last kernel are pixels, those of a direct one channels.
 Result<EpilogueOperand> address(const std::vector<Extent>& dims, const std::vector<Extent>& strides,
                                 const StorageMap& map, const Node& node) {
-  const auto pixels = joined_stride(dims, strides, 2, 4);
+  const auto pixels = joined_stride(dims, strides, 2, dims.size());
   if (!pixels)
     return make_error(ErrorCode::kNotLowerable,
                       "{}: an operand of its epilogue is broadcast along one axis of an image",
@@ -90,7 +99,7 @@ Result<EpilogueOperand> address(const std::vector<Extent>& dims, const std::vect
     return EpilogueOperand{has_images ? std::vector{strides[0]} : std::vector<Extent>(), strides[1],
                            *pixels};
   const auto rows =
-      joined_stride({dims[0], dims[2], dims[3]}, {strides[0], strides[2], strides[3]}, 0, 3);
+      joined_stride(without_channels(dims), without_channels(strides), 0, dims.size() - 1);
   if (rows) return EpilogueOperand{{}, *rows, strides[1]};
   return EpilogueOperand{{strides[0]}, *pixels, strides[1]};
 }
@@ -126,12 +135,21 @@ Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x_value, const Va
   const std::vector<int64_t> dilations = conv.get(attributes::Dilated::dilations);
   const std::vector<int64_t> pads = conv.get(attributes::Strided::pads);
   ConvSpec spec;
-  spec.n = x[0], spec.ci = x[1].factor, spec.h = x[2], spec.w = x[3];
-  spec.co = y[1].factor, spec.oh = y[2], spec.ow = y[3];
-  spec.kh = w[2], spec.kw = w[3];
-  spec.stride_h = number_or(strides, 0, 1), spec.stride_w = number_or(strides, 1, 1);
-  spec.dilation_h = number_or(dilations, 0, 1), spec.dilation_w = number_or(dilations, 1, 1);
-  spec.pad_top = number_or(pads, 0, 0), spec.pad_left = number_or(pads, 1, 0);
+  const size_t row = x.size() - 4;  // the spatial axis of rows: 1 after the depth of a 3-d one
+  spec.n = x[0], spec.ci = x[1].factor, spec.h = x[row + 2], spec.w = x[row + 3];
+  spec.co = y[1].factor, spec.oh = y[row + 2], spec.ow = y[row + 3];
+  spec.kh = w[row + 2], spec.kw = w[row + 3];
+  spec.stride_h = number_or(strides, row, 1), spec.stride_w = number_or(strides, row + 1, 1);
+  spec.dilation_h = number_or(dilations, row, 1);
+  spec.dilation_w = number_or(dilations, row + 1, 1);
+  spec.pad_top = number_or(pads, row, 0), spec.pad_left = number_or(pads, row + 1, 0);
+  if (row == 1)
+    spec.depth = {x[2],
+                  y[2],
+                  w[2],
+                  number_or(strides, 0, 1),
+                  number_or(dilations, 0, 1),
+                  number_or(pads, 0, 0)};
   spec.groups = conv.get(attributes::Conv::group);
   return spec;
 }

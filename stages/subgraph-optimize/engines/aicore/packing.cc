@@ -80,8 +80,8 @@ loop::Packing MatrixPacking::loops() const {
 
 void ConvPacking::pack(Chain& chain) const {
   const int64_t columns = round_up(co / groups, nr);
-  const int64_t reduction = kh * kw * ci_per_group;
-  chain.reshape({groups, co / groups, ci_per_group, kh, kw});
+  const int64_t reduction = rows() * kw * ci_per_group;
+  chain.reshape({groups, co / groups, ci_per_group, rows(), kw});
   chain
       .transpose(is_direct ? std::vector<int64_t>{0, 2, 4, 3, 1}
                            : std::vector<int64_t>{0, 3, 4, 2, 1})
@@ -97,17 +97,18 @@ void ConvPacking::unpack(Chain& chain) const {
         .slice_last(co / groups)
         .transpose({0, 4, 1, 3, 2});
   } else {
-    chain.reshape({groups, kh, kw, ci_per_group, columns})
+    chain.reshape({groups, rows(), kw, ci_per_group, columns})
         .slice_last(co / groups)
         .transpose({0, 4, 3, 1, 2});
   }
-  chain.reshape({co, ci_per_group, kh, kw});
+  chain.reshape(kd == 0 ? std::vector<int64_t>{co, ci_per_group, kh, kw}
+                        : std::vector<int64_t>{co, ci_per_group, kd, kh, kw});
 }
 
 loop::Packing ConvPacking::loops() const {
   const std::vector<size_t> order =
       is_direct ? std::vector<size_t>{0, 2, 1} : std::vector<size_t>{1, 2, 0};
-  return {groups, co / groups, {ci_per_group, kh, kw}, order, true, nr};
+  return {groups, co / groups, {ci_per_group, rows(), kw}, order, true, nr};
 }
 
 void DepthwisePacking::pack(Chain& chain) const {

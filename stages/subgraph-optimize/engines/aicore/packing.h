@@ -25,17 +25,21 @@ struct MatrixPacking {
   void unpack_pairs(Chain& chain) const;
 };
 
-// A convolution's weight: [co, ci / groups, kh, kw].
+// A convolution's weight: [co, ci / groups, kh, kw], or [co, ci / groups, kd, kh, kw].
 struct ConvPacking {
   int64_t co = 1, ci_per_group = 1, kh = 1, kw = 1;
   int64_t groups = 1;
   int64_t nr = 1;
   // The reduction index is (ci, kw, kh) as in the direct kernels, otherwise (kh, kw, ci).
   bool is_direct = false;
+  int64_t kd = 0;  // 0: a kernel of two axes; never direct otherwise
 
-  void pack(Chain& chain) const;  // -> [groups, panels, kh * kw * ci/groups, nr]
+  void pack(Chain& chain) const;  // -> [groups, panels, kd * kh * kw * ci/groups, nr]
   void unpack(Chain& chain) const;
   loop::Packing loops() const;
+
+ private:
+  int64_t rows() const { return kd == 0 ? kh : kd * kh; }
 };
 
 // A depthwise convolution's weight: [channels, 1, kh, kw].

@@ -105,6 +105,15 @@ TEST(Packing, ConvOfBothOrders) {
   }
 }
 
+TEST(Packing, ConvOfThreeAxes) {
+  ConvSpec conv;
+  conv.ci = 6, conv.co = 10, conv.kh = 2, conv.kw = 3, conv.groups = 2, conv.depth.kernel = 4;
+  for (const int64_t nr : {1, 8, 16}) {
+    const ConvPacking packing{10, 3, 2, 3, 2, nr, false, 4};
+    check({10, 3, 4, 2, 3}, packing, conv_weight_packing(conv, nr));
+  }
+}
+
 TEST(Packing, Depthwise) {
   ConvSpec conv;
   conv.ci = conv.co = conv.groups = 7, conv.kh = 3, conv.kw = 2;
