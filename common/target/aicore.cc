@@ -12,6 +12,7 @@
 #include "common/ops/small_constant.h"
 #include "common/target/multiply_adds.h"
 #include "common/target/quantized.h"
+#include "common/target/recurrent.h"
 
 namespace sluice {
 namespace {
@@ -288,6 +289,7 @@ std::string epilogue_unsupported_reason(const Node& anchor, bool is_quantized,
 std::string aicore_unsupported_reason(const Node& node) {
   if (const auto quantized = read_quantized(node))
     return first_reason(quantized_unsupported_reason(node, *quantized), node);
+  if (is_recurrent(node.op())) return first_reason(recurrent_unsupported_reason(node), node);
   return first_reason(
       node.op() == Op::kFused ? fused_unsupported_reason(node) : anchor_unsupported_reason(node),
       node);
@@ -296,6 +298,7 @@ std::string aicore_unsupported_reason(const Node& node) {
 std::string op_text(const Node& node) {
   const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
   const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
+  if (anchor == nullptr && body != nullptr) anchor = find_recurrent(*body);
   return anchor == nullptr ? std::string(op_name(node.op()))
                            : fmt::format("Fused({})", op_name(anchor->op()));
 }

@@ -1,6 +1,6 @@
 // The nodes that the aicore engine supports: contractions of f32, alone or as the anchor of a Fused
 // body whose other nodes can be its epilogue, or transpose operands of a matrix
-// product; and contractions over integers of 8 bits (quantized.h).
+// product; contractions over integers of 8 bits (quantized.h); and recurrent cells (recurrent.h).
 #pragma once
 
 #include <functional>

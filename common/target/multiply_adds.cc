@@ -5,6 +5,7 @@
 #include "common/ir/fixed.h"
 #include "common/ops/attributes.h"
 #include "common/target/aicore.h"
+#include "common/target/recurrent.h"
 
 namespace sluice {
 namespace {
@@ -24,6 +25,19 @@ using TypeOf = Type (*)(const Value&);
 Type own_type(const Value& value) { return value.type(); }
 Type own_nominal_type(const Value& value) {
   return nominal_type(value.graph().module(), value.type());
+}
+
+// Counts the products of all steps with W and R, or with R alone. For each input row, every row of
+// a weight gives one sum.
+uint64_t of_cell(const Node& node, TypeOf type_of, bool counts_input) {
+  const Type x = type_of(*node.input(0)), r = type_of(*node.input(2));
+  const std::vector<int64_t> x_dims = x.extents().value_or(std::vector<int64_t>{});
+  if (x_dims.size() != 3 || !r.extents()) return 0;
+  const auto rows = product(static_cast<uint64_t>(x_dims[0]), static_cast<uint64_t>(x_dims[1]));
+  const uint64_t recurrent = product(rows, elements(r));
+  if (!counts_input) return recurrent;
+  const uint64_t input = product(rows, elements(type_of(*node.input(1))));
+  return input > UINT64_MAX - recurrent ? UINT64_MAX : input + recurrent;
 }
 
 // Counts one contraction: elements of the result times the length of the sum for each.
@@ -62,10 +76,14 @@ uint64_t of_anchor(const Node& node, TypeOf type_of) {
   }
 }
 
+// A cell in a body reads products with W that another node has made.
 uint64_t count(const Node& node, TypeOf type_of) {
+  if (is_recurrent(node.op())) return of_cell(node, type_of, true);
   if (node.op() != Op::kFused) return of_anchor(node, type_of);
   const Graph* body = node.get(attributes::Fused::body);
-  const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
+  if (body == nullptr) return 0;
+  if (const Node* cell = find_recurrent(*body)) return of_cell(*cell, type_of, false);
+  const Node* anchor = find_anchor(*body);
   return anchor == nullptr ? 0 : of_anchor(*anchor, type_of);
 }
 

@@ -10,6 +10,7 @@
 #include "common/symbolic/nominal.h"
 #include "common/target/aicore.h"
 #include "common/target/multiply_adds.h"
+#include "common/target/recurrent.h"
 #include "common/target/profile.h"
 #include "common/target/vector.h"
 #include "common/text/text.h"
@@ -29,10 +30,7 @@ bool has_uncounted_work(const Node& node) {
                            Op::kDeformConv,
                            Op::kEinsum,
                            Op::kFlexAttention,
-                           Op::kGRU,
-                           Op::kLSTM,
                            Op::kLinearAttention,
-                           Op::kRNN,
                            Op::kSTFT};
   if (std::find(std::begin(kHeavy), std::end(kHeavy), node.op()) != std::end(kHeavy)) return true;
   return node.op() != Op::kFused && node.op() != Op::kCall && !node.bodies().empty();
@@ -40,7 +38,7 @@ bool has_uncounted_work(const Node& node) {
 
 // Returns why a node is not on an engine that generates code.
 std::string host_reason(const Node& node) {
-  if (is_contraction(node.op())) return aicore_unsupported_reason(node);
+  if (is_contraction(node.op()) || is_recurrent(node.op())) return aicore_unsupported_reason(node);
   return loop::find_lowering(node.op()) == nullptr ? "no code is generated for this operator"
                                                    : vector_unsupported_reason(node);
 }

@@ -1,10 +1,12 @@
 #include "common/ops/infer.h"
+#include "common/target/recurrent.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 
 namespace sluice {
 namespace {
 
 Result<void> lower_node(Lowering& lowering, Node& node) {
+  if (is_recurrent(node.op())) return lower_recurrent(lowering, node);
   Contraction contraction{};
   read_contraction(node, contraction);
   if (const auto quantized = read_quantized(node))

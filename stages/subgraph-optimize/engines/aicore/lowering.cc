@@ -86,13 +86,12 @@ Result<Value*> Lowering::add_copy(Value& value, const StorageMap& map, Node* bef
 }
 
 // The result of the TransData takes the name, and the place in the graph.
-Result<void> Lowering::set_made(Node& node, const StorageMap& map) {
-  Value& made = node.output();
+Result<void> Lowering::set_made(Value& made, const StorageMap& map) {
   const StorageMap wanted = storage_map_of(made);
   if (!has_formats(made.type()) || wanted == map) return {};
   const std::string name = made.name();
   store(made, map);
-  SLUICE_ASSIGN(Value * copy, add_copy(made, wanted, node.next()));
+  SLUICE_ASSIGN(Value * copy, add_copy(made, wanted, made.producer()->next()));
   graph_.replace_all_uses(made, *copy);
   copy->producer()->set_input(0, &made);
   copy->set_name(name);
@@ -160,7 +159,7 @@ void Lowering::add_unread(const Contraction& contraction, std::vector<Operand>& 
 Result<void> Lowering::replace(const Contraction& contraction, std::vector<Operand> operands,
                                KernelId kernel, const StorageMap& made) {
   add_unread(contraction, operands);
-  return set_made(add_fused(contraction, operands, kernel), made);
+  return set_made(add_fused(contraction, operands, kernel).output(), made);
 }
 
 Node& Lowering::add_fused(const Contraction& contraction, const std::vector<Operand>& operands,
@@ -188,22 +187,46 @@ Node& Lowering::add_fused(const Contraction& contraction, const std::vector<Oper
   const Value& result =
       contraction.body == nullptr ? old.output() : *contraction.body->outputs()[0];
   body.add_output(*values.at(&result));
-  Node& node = graph_.add_node(Op::kFused, inputs, 1, &old);
-  node.set(attributes::Fused::body, GraphRef{body.id()});
+  Node& node = add_launch(old, body, inputs, kernel);
   node.set(attributes::Fused::anchor,
            anchor_index(body, *values.at(&contraction.anchor->output())));
-  node.set_name(old.name());
+  take_place(node, old, {0});
+  return node;
+}
+
+Node& Lowering::add_launch(Node& old, Graph& body, const std::vector<Value*>& inputs,
+                           KernelId kernel) {
+  Node& node = graph_.add_node(Op::kFused, inputs, body.outputs().size(), &old);
+  node.set(attributes::Fused::body, GraphRef{body.id()});
   node.set_origins(old.origins());
   node.placement = old.placement;
   node.placement.engine = EngineId::kAicore;
   node.placement.kernel = kernel;
-  node.output().set_type(old.output().type_id());
-  node.output().set_name(old.output().name());
-  node.output().set_storage(old.output().storage_id());
-  graph_.replace_all_uses(old.output(), node.output());
-  control_.transfer({&old}, {&node});
-  graph_.erase_node(old);
+  for (size_t i = 0; i < body.outputs().size(); ++i)
+    node.output(i).set_type(body.outputs()[i]->type_id());
   return node;
+}
+
+// The results keep their storages.
+void Lowering::take_place(Node& made, Node& old, const std::vector<size_t>& results) {
+  made.set_name(old.name());
+  for (size_t i = 0; i < results.size(); ++i) {
+    Value& from = old.output(results[i]);
+    made.output(i).set_name(from.name());
+    made.output(i).set_storage(from.storage_id());
+    graph_.replace_all_uses(from, made.output(i));
+  }
+  control_.transfer({&old}, {&made});
+  graph_.erase_node(old);
+}
+
+Result<void> Lowering::give_results(Node& made, Node& old, const std::vector<size_t>& results) {
+  take_place(made, old, results);
+  for (size_t i = 0; i < results.size(); ++i) {
+    Value& result = made.output(i);
+    SLUICE_TRY(set_made(result, dense_map(result.type().dims.size())));
+  }
+  return {};
 }
 
 }  // namespace sluice

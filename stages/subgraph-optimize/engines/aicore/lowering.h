@@ -67,14 +67,22 @@ class Lowering {
   // result has another one, a TransData follows.
   Result<void> replace(const Contraction& contraction, std::vector<Operand> operands,
                        KernelId kernel, const StorageMap& made);
+  // Adds a Fused node of this body, with its results and their types, before `old`, whose origins
+  // and placement it has.
+  Node& add_launch(Node& old, Graph& body, const std::vector<Value*>& inputs,
+                   KernelId kernel);
+  // Lets the results of `made` take the place of these results of `old`, one by one, and erases
+  // `old`. The kernel writes dense results; a TransData follows where another order is wanted.
+  Result<void> give_results(Node& made, Node& old, const std::vector<size_t>& results);
   // Returns the graph's value for an epilogue operand; a constant of the body becomes one of the
   // graph.
   Value& operand_value(const Contraction& contraction, const Value& inside);
 
  private:
   Result<Value*> add_copy(Value& value, const StorageMap& map, Node* before);
-  Result<void> set_made(Node& node, const StorageMap& map);
+  Result<void> set_made(Value& made, const StorageMap& map);
   void add_unread(const Contraction& contraction, std::vector<Operand>& operands);
+  void take_place(Node& made, Node& old, const std::vector<size_t>& results);
   Node& add_fused(const Contraction& contraction, const std::vector<Operand>& operands,
                   KernelId kernel);
 
@@ -91,6 +99,7 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction);  
 Result<void> lower_conv(Lowering& lowering, const Contraction& contraction);
 Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction,
                              const QuantizedContraction& quantized);
+Result<void> lower_recurrent(Lowering& lowering, Node& node);  // RNN, GRU and LSTM
 
 // Returns the convolution that a node of such an op computes, without an epilogue.
 Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x, const Value& w);
