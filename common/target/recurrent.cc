@@ -118,8 +118,8 @@ std::string shape_unsupported_reason(const Node& node) {
   cell.kind = kind_of(node.op());
   const int64_t rows = cell.gates() * hidden.value;
   const Dim batch = x[is_batch_first ? 0 : 1];
-  const Dims state = is_batch_first ? Dims{batch, directions, hidden}
-                                    : Dims{directions, batch, hidden};
+  const Dims state =
+      is_batch_first ? Dims{batch, directions, hidden} : Dims{directions, batch, hidden};
   const Dims wanted[] = {x,
                          {directions, Dim::fixed(rows), x[2]},
                          {directions, Dim::fixed(rows), hidden},

@@ -89,6 +89,30 @@ class Check(unittest.TestCase):
              [floats("y", [2])])
         self.assertIn("engine  vector          1 node\n", self.check(0).stdout)
 
+    def test_recurrent_cells(self):
+        def check_cell(x, w, r, *operands, **attributes):
+            names = [name for name, _ in operands]
+            save(self.model, [helper.make_node("GRU", ["x", "w", "r", *names], ["", "y"], "cell",
+                                               **attributes)],
+                 [floats("x", x), *(info for _, info in operands if info)],
+                 [floats("y", [1, x[1], 5])],
+                 [("w", np.ones(w, np.float32)), ("r", np.ones(r, np.float32))])
+            return json.loads(self.check(0, "--format=json").stdout)
+
+        sizes = ["T", "B", 4], [1, 15, 4], [1, 15, 5]
+        good = check_cell(["T", 2, 4], *sizes[1:])
+        self.assertEqual((good["host_nodes"], good["uncounted_nodes"]), ([], 0))
+        fixed = check_cell([6, 2, 4], *sizes[1:])
+        self.assertEqual(fixed["multiply_adds"], 6 * 2 * 15 * (4 + 5))
+        reasons = [
+            ("activations that are too few or unknown",
+             check_cell(*sizes, activations=["Sigmoid", "Sine"])),
+            ("operand 5 of a shape that may not fit",
+             check_cell(*sizes, ("", None), ("", None), ("h", floats("h", [1, "other", 5])))),
+        ]
+        for reason, report in reasons:
+            self.assertEqual([node["reason"] for node in report["host_nodes"]], [reason])
+
     def test_figures(self):
         save_network(self.model)
         report = json.loads(self.check(0, "--format=json", "--profile=cpu-avx2").stdout)

@@ -233,6 +233,41 @@ def quantized_products():
                    tuple(c for c in ("b", "s", "z", "c") if inputs[c] is not None))
 
 
+def lstm(x, w, r, b):
+    """ONNX's LSTM in one direction, in double precision: all states h, and the last c."""
+    split = lambda sums: np.split(sums, 4)
+    sigmoid = lambda z: 1 / (1 + np.exp(-z))
+    hidden = r.shape[1]
+    h, c = np.zeros(hidden), np.zeros(hidden)
+    rows = []
+    for step in x:
+        i, o, f, g = split(w @ step + r @ h + b[:4 * hidden] + b[4 * hidden:])
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        rows.append(h)
+    return np.stack(rows), c
+
+
+def quantized_cells():
+    steps, size, hidden = 3, 4, 5
+    for name, spread in (("direction", ()), ("columns", (4 * hidden,))):
+        x, b = normal(steps, 1, size), normal(1, 8 * hidden)
+        w, r = (RANDOM.integers(-128, 128, (1, rows, 4 * hidden)).astype(np.int8)
+                for rows in (size, hidden))
+        scales = [np.full((1, *spread), 0.01, np.float32) + normal(1, *spread)**2 * 0.002
+                  for _ in range(2)]
+        points = [RANDOM.integers(-9, 9, (1, *spread)).astype(np.int8) for _ in range(2)]
+        real = [((q[0].astype(np.float64) - z[0]) * s[0]).T
+                for q, s, z in zip((w, r), scales, points)]
+        y, c = lstm(x[:, 0].astype(np.float64), *real, b[0].astype(np.float64))
+        inputs = {"x": x, "w": w, "r": r, "b": b, "l": None, "h": None, "c": None, "p": None,
+                  "ws": scales[0], "wz": points[0], "rs": scales[1], "rz": points[1]}
+        yield Case(f"lstm_{name}", "DynamicQuantizeLSTM", inputs,
+                   {"y": y[:, None, None].astype(np.float32),
+                    "yh": y[None, -1:].astype(np.float32), "yc": c[None, None].astype(np.float32)},
+                   ("w", "r", "b", "ws", "wz", "rs", "rz"), hidden_size=hidden)
+
+
 def quantize(x, scale, zero):
     limits = np.iinfo(zero.dtype)
     return np.clip(np.rint(x / scale) + float(zero), limits.min, limits.max).astype(zero.dtype)
@@ -632,6 +667,7 @@ def group_query():
 
 
 def cases():
-    for make in (normalizations, activations, products, quantized_products, quantized_elementwise,
+    for make in (normalizations, activations, products, quantized_products, quantized_cells,
+                 quantized_elementwise,
                  rotary, self_attention, multi_head, shared_buffers, decoder_masked, group_query):
         yield from make()

@@ -14,6 +14,7 @@ Result<void> expand_attention(ExpandCall& call);
 Result<void> expand_bias_gelu(ExpandCall& call);
 Result<void> expand_decoder_masked_multi_head_attention(ExpandCall& call);
 Result<void> expand_dequantize_linear(ExpandCall& call);
+Result<void> expand_dynamic_quantize_lstm(ExpandCall& call);
 Result<void> expand_dynamic_quantize_matmul(ExpandCall& call);
 Result<void> expand_embed_layer_normalization(ExpandCall& call);
 Result<void> expand_fast_gelu(ExpandCall& call);

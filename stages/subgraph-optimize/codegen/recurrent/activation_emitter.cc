@@ -9,18 +9,18 @@ using llvm::Value;
 class Formula {
  public:
   Formula(llvm::IRBuilder<>& ir, MathEmitter& math, const CellActivation& activation, Value* x)
-      : ir_(ir), math_(math), x_(x), alpha_(number(activation.alpha)), beta_(number(activation.beta)) {}
+      : ir_(ir),
+        math_(math),
+        x_(x),
+        alpha_(number(activation.alpha)),
+        beta_(number(activation.beta)) {}
 
   Value* affine() { return ir_.CreateFAdd(ir_.CreateFMul(alpha_, x_), beta_); }
   Value* elu() { return where_negative(ir_.CreateFMul(alpha_, math_.expm1(x_)), x_); }
-  Value* hard_sigmoid() {
-    return math_.minimum(number(1), math_.maximum(number(0), affine()));
-  }
+  Value* hard_sigmoid() { return math_.minimum(number(1), math_.maximum(number(0), affine())); }
   Value* leaky_relu() { return where_negative(ir_.CreateFMul(alpha_, x_), x_); }
   Value* relu() { return where_negative(number(0), x_); }
-  Value* scaled_tanh() {
-    return ir_.CreateFMul(alpha_, math_.tanh(ir_.CreateFMul(beta_, x_)));
-  }
+  Value* scaled_tanh() { return ir_.CreateFMul(alpha_, math_.tanh(ir_.CreateFMul(beta_, x_))); }
   Value* softplus() { return math_.log1p(math_.exp(x_)); }
   Value* softsign() { return ir_.CreateFDiv(x_, ir_.CreateFAdd(number(1), math_.abs(x_))); }
   Value* thresholded_relu() {

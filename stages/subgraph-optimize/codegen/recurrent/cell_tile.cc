@@ -32,8 +32,8 @@ class CellTileEmitter {
     std::vector<llvm::Type*> types(8, b_.pointer_type());
     types[2] = b_.index_type();
     llvm::Function* function = b_.begin_function("tile", types);
-    Value** members[] = {&in_.sequence,  &in_.weights,   &in_.unit, &in_.old_state,
-                         &in_.new_state, &in_.areas,     &in_.bias, &in_.peepholes};
+    Value** members[] = {&in_.sequence,  &in_.weights, &in_.unit, &in_.old_state,
+                         &in_.new_state, &in_.areas,   &in_.bias, &in_.peepholes};
     for (unsigned i = 0; i < types.size(); ++i) *members[i] = function->getArg(i);
     sums_ = emit_sums();
     for (row_ = 0; row_ < shape_.rows; ++row_) {
@@ -63,8 +63,7 @@ class CellTileEmitter {
                        next = add_products(next, state, b_.add(k, b_.index(i)));
                      return next;
                    });
-    for (int64_t k = unrolled; k < cell_.hidden; ++k)
-      sums = add_products(sums, state, b_.index(k));
+    for (int64_t k = unrolled; k < cell_.hidden; ++k) sums = add_products(sums, state, b_.index(k));
     return sums;
   }
 
@@ -77,8 +76,8 @@ class CellTileEmitter {
     Value* weights = b_.at(in_.weights, b_.mul(k, plan_.nr));
     for (int64_t gate = 0; gate < shape_.phase.gates; ++gate) {
       for (int vector = 0; vector < shape_.vectors; ++vector) {
-        Value* r = b_.load_vector(b_.at(weights, weight_offset(gate, vector)), plan_.lanes,
-                                  plan_.lanes);
+        Value* r =
+            b_.load_vector(b_.at(weights, weight_offset(gate, vector)), plan_.lanes, plan_.lanes);
         for (int row = 0; row < shape_.rows; ++row) {
           Value*& sum = sums[static_cast<size_t>(sum_index(gate, vector, row))];
           sum = b_.multiply_add(r, h[static_cast<size_t>(row)], sum);
@@ -96,7 +95,8 @@ class CellTileEmitter {
 
   // ---- units: one vector of one row
 
-  static constexpr int64_t kMemoryArea = 2, kScaledArea = 3;  // c or the update gate; see recurrent.h
+  static constexpr int64_t kMemoryArea = 2,
+                           kScaledArea = 3;  // c or the update gate; see recurrent.h
 
   Value* area(int64_t number, int row) {
     return b_.at(in_.areas, number * plan_.scratch.area + row * plan_.scratch.stride);
@@ -104,13 +104,14 @@ class CellTileEmitter {
 
   void enter_row() {
     Value* sequence = b_.at(in_.sequence, row_ * kSequenceFloats);
-    products_ = sequence_member(b_, sequence, SequenceMember::kProducts);
-    result_ = spec_.has_y ? sequence_member(b_, sequence, SequenceMember::kResult) : nullptr;
-    is_active_ = nullptr;
-    if (spec_.has_lengths) {
-      Value* flag = sequence_member(b_, sequence, SequenceMember::kIsActive);
-      is_active_ = b_.ir().CreateIsNotNull(flag);
-    }
+    const auto load = [&](SequenceMember member, llvm::Type* type) {
+      return b_.ir().CreateAlignedLoad(type, sequence_member_at(b_, sequence, member),
+                                       llvm::Align(8));
+    };
+    products_ = load(SequenceMember::kProducts, b_.pointer_type());
+    if (spec_.has_y) result_ = load(SequenceMember::kResult, b_.pointer_type());
+    if (spec_.has_lengths)
+      is_active_ = b_.ir().CreateIsNotNull(load(SequenceMember::kIsActive, b_.index_type()));
   }
 
   void emit_units() {
@@ -157,9 +158,8 @@ class CellTileEmitter {
   void emit_lstm() {
     Value* old_c = load_state(kMemoryArea);
     Value* in = activate(0, clipped(with_peephole(total(0), 0, old_c)));
-    Value* forget = cell_.input_forget
-                        ? b_.ir().CreateFSub(one(), in)
-                        : activate(0, clipped(with_peephole(total(2), 2, old_c)));
+    Value* forget = cell_.input_forget ? b_.ir().CreateFSub(one(), in)
+                                       : activate(0, clipped(with_peephole(total(2), 2, old_c)));
     Value* cell = b_.ir().CreateFMul(in, activate(1, clipped(total(3))));
     Value* c = b_.multiply_add(forget, old_c, cell);
     Value* out = activate(0, clipped(with_peephole(total(1), 1, c)));
@@ -251,18 +251,15 @@ std::vector<CellPhase> cell_phases(const RecurrentCell& cell) {
   return {{0, cell.gates(), true}};
 }
 
-int cell_tile_vectors(const RecurrentSpec& spec, const RecurrentPlan& plan,
-                      const CellPhase& phase) {
-  const int panels = std::max(1, plan.sums / static_cast<int>(phase.gates) / plan.panel_vectors);
+int cell_tile_vectors(const RecurrentSpec& spec, const RecurrentPlan& plan, const CellPhase& phase,
+                      int sums) {
+  const int panels = std::max(1, sums / static_cast<int>(phase.gates) / plan.panel_vectors);
   return static_cast<int>(std::min<int64_t>(panels, ceil_div(spec.cell.hidden, plan.nr))) *
          plan.panel_vectors;
 }
 
-Value* sequence_member(KernelBuilder& b, Value* sequence, SequenceMember member) {
-  Value* address = b.at(sequence, 2 * static_cast<int64_t>(member));
-  llvm::Type* type =
-      member == SequenceMember::kIsActive ? b.index_type() : b.pointer_type();
-  return b.ir().CreateAlignedLoad(type, address, llvm::Align(8));
+Value* sequence_member_at(KernelBuilder& b, Value* sequence, SequenceMember member) {
+  return b.at(sequence, 2 * static_cast<int64_t>(member));
 }
 
 IrValues CellTileArguments::values() const {

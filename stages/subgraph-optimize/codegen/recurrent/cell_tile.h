@@ -25,12 +25,15 @@ struct CellTileShape {
   int active = 1;        // units of the last vector that exist
 };
 
-// Returns the vectors of hidden units of a whole tile.
-int cell_tile_vectors(const RecurrentSpec& spec, const RecurrentPlan& plan, const CellPhase& phase);
+// Returns the vectors of hidden units of a whole tile that has so many vectors of sums for each
+// row.
+int cell_tile_vectors(const RecurrentSpec& spec, const RecurrentPlan& plan, const CellPhase& phase,
+                      int sums);
 
 // What a step knows of a sequence: kSequenceFloats in scratch. Members are 8 bytes each.
 enum class SequenceMember { kProducts, kResult, kIsActive };
-llvm::Value* sequence_member(KernelBuilder& builder, llvm::Value* sequence, SequenceMember member);
+llvm::Value* sequence_member_at(KernelBuilder& builder, llvm::Value* sequence,
+                                SequenceMember member);
 
 // The arguments of a tile function. Pointers are those of the tile's first sequence and direction.
 struct CellTileArguments {

@@ -1,10 +1,13 @@
 #include "stages/subgraph-optimize/codegen/recurrent/recurrent.h"
 
-#include <algorithm>
+#include <optional>
 
-#include "stages/subgraph-optimize/codegen/emit/kernel_builder.h"
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
+#include "stages/subgraph-optimize/codegen/cost.h"
+#include "stages/subgraph-optimize/codegen/emit/choice.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
-#include "stages/subgraph-optimize/codegen/recurrent/cell_tile.h"
+#include "stages/subgraph-optimize/codegen/recurrent/cell_tiles.h"
+#include "stages/subgraph-optimize/codegen/recurrent/walk_operands.h"
 
 namespace sluice {
 namespace {
@@ -13,19 +16,16 @@ using llvm::Value;
 
 Result<void> check(const RecurrentSpec& spec) {
   const RecurrentCell& cell = spec.cell;
-  if (spec.steps.factor < 1 || spec.batch.factor < 1 || cell.hidden < 1)
-    return make_error(ErrorCode::kCodegen, "recurrent cell of size {}x{}x{}: sizes must be at least 1",
+  if (spec.steps.factor < 1 || spec.batch.factor < 1 || cell.hidden < 1) {
+    return make_error(ErrorCode::kCodegen,
+                      "recurrent cell of size {}x{}x{}: every size must be at least 1",
                       canonical_text(spec.steps), canonical_text(spec.batch), cell.hidden);
+  }
   if (static_cast<int64_t>(cell.activations.size()) != cell.directions)
     return make_error(ErrorCode::kCodegen, "recurrent cell of {} directions has activations for {}",
                       cell.directions, cell.activations.size());
   return {};
 }
-
-// The floats from one step, sequence or direction of a tensor to the next.
-struct SequenceStrides {
-  Extent step = 0, row = 0, direction = 0;
-};
 
 // Emits the tile functions and the loops of one block:
 //
@@ -42,22 +42,15 @@ struct SequenceStrides {
 class WalkEmitter {
  public:
   WalkEmitter(const RecurrentSpec& spec, const DeviceProfile& profile, const RecurrentPlan& plan)
-      : spec_(spec), cell_(spec.cell), b_(profile), plan_(plan), phases_(cell_phases(spec.cell)) {}
+      : spec_(spec), cell_(spec.cell), b_(profile), plan_(plan), tiles_(b_, spec, plan_) {}
 
   Result<GeneratedKernel> emit() {
     const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
-    emit_tiles();
-    begin(entry);
-    Value* groups = b_.ceil_div(b_.value(spec_.batch), b_.index(plan_.group));
-    const auto range =
-        b_.partition(b_.mul(groups, cell_.directions), b_.block(), b_.blocks());
-    b_.loop(range.first, range.second, 1, [&](Value* item) {
-      direction_ = b_.div(item, groups);
-      const auto rows = b_.partition(b_.value(spec_.batch), b_.mod(item, groups), groups);
-      first_row_ = rows.first;
-      rows_ = b_.sub(rows.second, rows.first);
-      emit_item();
-    });
+    b_.begin_kernel(entry);
+    if (!is_fixed()) b_.set_symbols(b_.symbols_argument());
+    in_.emplace(b_, spec_);
+    scratch_ = b_.scratch();
+    emit_items();
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, {.knows_target = true}));
     set_launch(kernel);
@@ -65,129 +58,53 @@ class WalkEmitter {
   }
 
  private:
-  using Units = std::pair<int, int>;  // vectors, and active lanes of the last one
+  static constexpr int64_t kCellArea = 2;  // see RecurrentScratch
 
-  // ---- tile functions
+  bool is_fixed() const { return spec_.steps.is_fixed() && spec_.batch.is_fixed(); }
 
-  // A whole tile of hidden units, where there is one, and the last short one, where there is one.
-  std::vector<Units> unit_shapes(const CellPhase& phase) const {
-    const int vectors = cell_tile_vectors(spec_, plan_, phase);
-    const int64_t units = int64_t{vectors} * plan_.lanes, remainder = cell_.hidden % units;
-    std::vector<Units> shapes;
-    if (cell_.hidden >= units) shapes.emplace_back(vectors, plan_.lanes);
-    if (remainder > 0) {
-      const auto last = static_cast<int>((remainder - 1) / plan_.lanes);
-      shapes.emplace_back(last + 1, static_cast<int>(remainder - last * plan_.lanes));
-    }
-    return shapes;
-  }
+  // ---- items
 
-  bool directions_differ() const {
-    return cell_.directions == 2 && cell_.activations[0] != cell_.activations[1];
-  }
-
-  void emit_tiles() {
-    for (size_t direction = 0; direction < (directions_differ() ? 2u : 1u); ++direction) {
-      for (const CellPhase& phase : phases_) {
-        for (const auto& [vectors, active] : unit_shapes(phase)) {
-          for (int rows = 1; rows <= plan_.rows; ++rows) {
-            const CellTileShape shape{phase, direction, rows, vectors, active};
-            tiles_.push_back({shape, emit_cell_tile(b_, spec_, plan_, shape)});
-          }
-        }
-      }
-    }
-  }
-
-  llvm::Function* find_tile(const CellPhase& phase, size_t direction, int rows,
-                            const Units& units) const {
-    const auto tile = std::find_if(tiles_.begin(), tiles_.end(), [&](const auto& known) {
-      const CellTileShape& own = known.first;
-      return own.phase.first_gate == phase.first_gate && own.direction == direction &&
-             own.rows == rows && Units(own.vectors, own.active) == units;
+  void emit_items() {
+    Value* batch = b_.value(spec_.batch);
+    Value* groups = b_.ceil_div(batch, b_.index(plan_.group));
+    const auto range = b_.partition(b_.mul(groups, cell_.directions), b_.block(), b_.blocks());
+    b_.loop(range.first, range.second, 1, [&](Value* item) {
+      direction_ = b_.div(item, groups);
+      const auto [first, last] = b_.partition(batch, b_.mod(item, groups), groups);
+      first_sequence_ = first;
+      rows_ = b_.sub(last, first);
+      row_tiles_ = b_.ceil_div(rows_, b_.index(plan_.rows));
+      rows_of_tile_ = b_.div(rows_, row_tiles_);
+      larger_tiles_ = b_.mod(rows_, row_tiles_);
+      emit_item();
     });
-    return tile->second;
   }
 
-  // ---- operands
-
-  void begin(const std::string& entry) {
-    b_.begin_kernel(entry);
-    const bool is_fixed = spec_.steps.is_fixed() && spec_.batch.is_fixed();
-    if (!is_fixed) b_.set_symbols(b_.symbols_argument());
-    int next = 0;
-    const auto take = [&](bool exists) { return exists ? b_.pointer_argument(next++) : null(); };
-    y_ = take(spec_.has_y);
-    y_h_ = take(spec_.has_y_h);
-    y_c_ = take(spec_.has_y_c);
-    products_ = take(true);
-    weights_ = take(true);
-    bias_ = take(spec_.has_bias);
-    lengths_ = take(spec_.has_lengths);
-    h_ = take(spec_.has_h);
-    c_ = take(spec_.has_c);
-    peepholes_ = take(spec_.has_peepholes);
-    scratch_ = b_.scratch();
-    areas_ = b_.at(scratch_, plan_.scratch.states);
-    steps_ = b_.value(spec_.steps);
+  void emit_item() {
+    for_rows([&](Value* row) { begin_sequence(row); });
+    b_.loop(b_.index(0), in_->steps, 1, [&](Value* step) { emit_step(step); });
+    Value* last = odd(in_->steps);
+    for_rows([&](Value* row) {
+      if (spec_.has_y_h) copy_line(area_row(last, row), state_at(in_->y_h, row));
+      if (spec_.has_y_c) copy_line(area_row(b_.index(kCellArea), row), state_at(in_->y_c, row));
+    });
   }
 
-  Value* null() { return llvm::ConstantPointerNull::get(b_.ir().getPtrTy()); }
-
-  // The strides of a tensor that has `width` floats for each step, sequence and direction, where
-  // the directions of a sequence lie next to each other, or those of a step.
-  SequenceStrides product_strides() const {
-    const Extent width = cell_.columns();
-    if (cell_.is_batch_first) return {width, spec_.steps * width, cell_.columns() / cell_.directions};
-    return {spec_.batch * width, width, cell_.columns() / cell_.directions};
-  }
-  SequenceStrides result_strides() const {
-    const Extent line = cell_.hidden, all = cell_.directions * cell_.hidden;
-    if (cell_.is_batch_first) return {all, spec_.steps * all, line};
-    return {spec_.batch * all, line, spec_.batch * line};
-  }
-  SequenceStrides state_strides() const {
-    const Extent line = cell_.hidden, all = cell_.directions * cell_.hidden;
-    return cell_.is_batch_first ? SequenceStrides{0, all, line}
-                                : SequenceStrides{0, line, spec_.batch * line};
-  }
-
-  // Returns the place of a step of a sequence in the item's direction.
-  Value* place(Value* tensor, const SequenceStrides& strides, Value* step, Value* sequence) {
-    Value* offset = b_.add(b_.mul(step, strides.step), b_.mul(sequence, strides.row));
-    return b_.at(tensor, b_.add(offset, b_.mul(direction_, strides.direction)));
-  }
-  Value* state_place(Value* tensor, Value* row) {
-    return place(tensor, state_strides(), b_.index(0), b_.add(first_row_, row));
-  }
-  Value* area_row(Value* number, Value* row) {
-    Value* offset = b_.add(b_.mul(number, plan_.scratch.area), b_.mul(row, plan_.scratch.stride));
-    return b_.at(areas_, offset);
-  }
-
-  // Runs body for the row of each sequence of the group.
+  // Runs body for each sequence of the group.
   void for_rows(const std::function<void(Value* row)>& body) {
     b_.loop(b_.index(0), rows_, 1, body);
   }
 
-  // ---- one item
-
-  void emit_item() {
-    constexpr int64_t kMemoryArea = 2;
-    const bool is_lstm = cell_.kind == CellKind::kLstm;
-    for_rows([&](Value* row) {
-      copy_line(spec_.has_h ? state_place(h_, row) : nullptr, area_row(b_.index(0), row));
-      if (is_lstm)
-        copy_line(spec_.has_c ? state_place(c_, row) : nullptr,
-                  area_row(b_.index(kMemoryArea), row));
-      if (spec_.has_lengths && spec_.has_y) clear_rest(row);
-    });
-    b_.loop(b_.index(0), steps_, 1, [&](Value* step) { emit_step(step); });
-    Value* last = odd(steps_);
-    for_rows([&](Value* row) {
-      if (spec_.has_y_h) copy_line(area_row(last, row), state_place(y_h_, row));
-      if (spec_.has_y_c) copy_line(area_row(b_.index(kMemoryArea), row), state_place(y_c_, row));
-    });
+  // Sets the states before the first step, and clears Y past the end of the sequence.
+  void begin_sequence(Value* row) {
+    copy_line(spec_.has_h ? state_at(in_->h, row) : nullptr, area_row(b_.index(0), row));
+    if (cell_.kind == CellKind::kLstm) {
+      copy_line(spec_.has_c ? state_at(in_->c, row) : nullptr, area_row(b_.index(kCellArea), row));
+    }
+    if (!spec_.has_lengths || !spec_.has_y) return;
+    Value* sequence = b_.add(first_sequence_, row);
+    b_.loop(in_->length_of(sequence), in_->steps, 1,
+            [&](Value* step) { copy_line(nullptr, in_->result_at(step, sequence, direction_)); });
   }
 
   // Copies the hidden units of one sequence; a null `from` has zeros.
@@ -203,20 +120,13 @@ class WalkEmitter {
     if (whole < cell_.hidden) copy(b_.index(whole), static_cast<int>(cell_.hidden - whole));
   }
 
-  // Clears Y past the end of a sequence.
-  void clear_rest(Value* row) {
-    Value* sequence = b_.add(first_row_, row);
-    b_.loop(length_of(sequence), steps_, 1, [&](Value* step) {
-      copy_line(nullptr, place(y_, result_strides(), step, sequence));
-    });
+  Value* state_at(Value* states, Value* row) {
+    return in_->state_at(states, b_.add(first_sequence_, row), direction_);
   }
 
-  Value* length_of(Value* sequence) {
-    llvm::Type* type = b_.ir().getInt32Ty();
-    Value* address = b_.ir().CreateInBoundsGEP(type, lengths_, sequence);
-    Value* length = b_.ir().CreateAlignedLoad(type, address, llvm::Align(4));
-    Value* wide = b_.ir().CreateSExt(length, b_.index_type());
-    return b_.min(b_.max(wide, b_.index(0)), steps_);
+  Value* area_row(Value* area, Value* row) {
+    Value* offset = b_.add(b_.mul(area, plan_.scratch.area), b_.mul(row, plan_.scratch.stride));
+    return b_.at(scratch_, b_.add(offset, b_.index(plan_.scratch.states)));
   }
 
   Value* odd(Value* number) { return b_.ir().CreateAnd(number, b_.index(1)); }
@@ -225,82 +135,85 @@ class WalkEmitter {
 
   void emit_step(Value* step) {
     for_rows([&](Value* row) { describe_sequence(step, row); });
-    b_.keep_memory_order();
-    for (const CellPhase& phase : phases_) emit_phase(phase, step);
+    const auto emit_kind = [&](const CellTiles::Kind& kind) {
+      for (const CellPhase& phase : tiles_.phases()) emit_phase(phase, kind, step);
+    };
+    if (!tiles_.may_be_together()) return emit_kind(tiles_.alone());
+    if (!tiles_.may_be_alone()) return emit_kind(tiles_.together());
+    b_.if_else(
+        b_.ir().CreateICmpEQ(rows_, b_.index(1)), [&] { emit_kind(tiles_.alone()); },
+        [&] { emit_kind(tiles_.together()); });
   }
 
   // Writes what the tiles know of a sequence. One that has ended reads its first step, keeps its
   // state and has its result in memory that nothing reads.
   void describe_sequence(Value* step, Value* row) {
-    Value* sequence = b_.add(first_row_, row);
-    Value* end = steps_;
-    Value* is_active = nullptr;
-    if (spec_.has_lengths) {
-      end = length_of(sequence);
-      is_active = b_.ir().CreateICmpSLT(step, end);
-    }
-    Value* at = step_of(step, end);
-    if (is_active != nullptr) at = b_.ir().CreateSelect(is_active, at, b_.index(0));
+    Value* sequence = b_.add(first_sequence_, row);
+    Value* end = spec_.has_lengths ? in_->length_of(sequence) : in_->steps;
+    Value* is_active = b_.ir().CreateICmpSLT(step, end);
+    Value* at = position(step, end);
+    if (spec_.has_lengths) at = b_.ir().CreateSelect(is_active, at, b_.index(0));
     Value* known = b_.at(scratch_, b_.mul(row, kSequenceFloats));
-    store(known, SequenceMember::kProducts, place(products_, product_strides(), at, sequence));
-    if (spec_.has_y) {
-      Value* result = place(y_, result_strides(), at, sequence);
-      if (is_active != nullptr)
-        result = b_.ir().CreateSelect(is_active, result, b_.at(scratch_, plan_.scratch.unread));
-      store(known, SequenceMember::kResult, result);
-    }
-    if (is_active != nullptr)
+    store(known, SequenceMember::kProducts, in_->products_at(at, sequence, direction_));
+    if (spec_.has_lengths)
       store(known, SequenceMember::kIsActive, b_.ir().CreateZExt(is_active, b_.index_type()));
+    if (!spec_.has_y) return;
+    Value* result = in_->result_at(at, sequence, direction_);
+    Value* unread = b_.at(scratch_, plan_.scratch.unread);
+    if (spec_.has_lengths) result = b_.ir().CreateSelect(is_active, result, unread);
+    store(known, SequenceMember::kResult, result);
   }
 
   void store(Value* sequence, SequenceMember member, Value* value) {
-    Value* address = b_.at(sequence, 2 * static_cast<int64_t>(member));
-    b_.ir().CreateAlignedStore(value, address, llvm::Align(8));
+    b_.ir().CreateAlignedStore(value, sequence_member_at(b_, sequence, member), llvm::Align(8));
   }
 
-  // Returns the position in the sequence of a step of the walk.
-  Value* step_of(Value* step, Value* end) {
+  // Returns the position in a sequence of `end` steps of a step of the walk.
+  Value* position(Value* step, Value* end) {
     Value* backward = b_.sub(b_.sub(end, b_.index(1)), step);
     if (cell_.directions == 1) return cell_.is_reverse ? backward : step;
     return b_.ir().CreateSelect(b_.ir().CreateIsNotNull(direction_), backward, step);
   }
 
-  void emit_phase(const CellPhase& phase, Value* step) {
-    const std::vector<Units> shapes = unit_shapes(phase);
-    const int64_t units = int64_t{cell_tile_vectors(spec_, plan_, phase)} * plan_.lanes;
-    const int64_t tiles = (cell_.hidden + units - 1) / units;
+  void emit_phase(const CellPhase& phase, const CellTiles::Kind& kind, Value* step) {
+    const std::vector<CellTiles::Units> shapes = tiles_.units(phase, kind);
+    const int64_t units = tiles_.whole(phase, kind);
+    const int64_t last = ceil_div(cell_.hidden, units) - 1;
     Value* is_odd = b_.ir().CreateIsNotNull(odd(step));
-    b_.loop(b_.index(0), b_.index(tiles), 1, [&](Value* i) {
-      Value* tile = b_.ir().CreateSelect(is_odd, b_.sub(b_.index(tiles - 1), i), i);
+    b_.loop(b_.index(0), b_.index(last + 1), 1, [&](Value* i) {
+      Value* tile = b_.ir().CreateSelect(is_odd, b_.sub(b_.index(last), i), i);
       Value* unit = b_.mul(tile, units);
-      if (shapes.size() == 1) return emit_row_tiles(phase, step, unit, shapes[0]);
+      const auto emit = [&](const CellTiles::Units& shape) {
+        emit_row_tiles(kind, [&](Value* row, int rows) {
+          call_tile(phase, rows, shape, tile_arguments(phase, step, row, unit));
+        });
+      };
+      if (shapes.size() == 1) return emit(shapes[0]);
       b_.if_else(
-          b_.ir().CreateICmpEQ(tile, b_.index(tiles - 1)),
-          [&] { emit_row_tiles(phase, step, unit, shapes[1]); },
-          [&] { emit_row_tiles(phase, step, unit, shapes[0]); });
+          b_.ir().CreateICmpEQ(tile, b_.index(last)), [&] { emit(shapes[1]); },
+          [&] { emit(shapes[0]); });
     });
   }
 
-  // Tiles of all the plan's rows come first, then smaller ones, each at most once.
-  void emit_row_tiles(const CellPhase& phase, Value* step, Value* unit, const Units& units) {
-    Value* first = b_.index(0);
-    for (int rows = plan_.rows; rows > 0; --rows) {
-      Value* count = b_.div(b_.sub(rows_, first), rows);
-      Value* end = b_.add(first, b_.mul(count, rows));
-      b_.loop(first, end, rows, [&](Value* row) { call_tile(phase, step, row, unit, rows, units); });
-      first = end;
-    }
+  // The rows of tiles differ by at most one.
+  void emit_row_tiles(const CellTiles::Kind& kind,
+                      const std::function<void(Value* row, int rows)>& call) {
+    if (kind.rows.back() == 1) return for_rows([&](Value* row) { call(row, 1); });
+    b_.loop(b_.index(0), row_tiles_, 1, [&](Value* tile) {
+      Value* first = b_.add(b_.mul(tile, rows_of_tile_), b_.min(tile, larger_tiles_));
+      Value* is_larger = b_.ir().CreateICmpSLT(tile, larger_tiles_);
+      Value* rows = b_.add(rows_of_tile_, b_.ir().CreateZExt(is_larger, b_.index_type()));
+      emit_choice(b_, rows, kind.rows, [&](int number) { call(first, number); });
+    });
   }
 
-  void call_tile(const CellPhase& phase, Value* step, Value* row, Value* unit, int rows,
-                 const Units& units) {
-    const IrValues arguments = tile_arguments(phase, step, row, unit).values();
+  void call_tile(const CellPhase& phase, int rows, const CellTiles::Units& units,
+                 const CellTileArguments& arguments) {
     const auto call = [&](size_t direction) {
-      b_.ir().CreateCall(find_tile(phase, direction, rows, units), arguments);
+      b_.ir().CreateCall(tiles_.find(phase, direction, rows, units), arguments.values());
     };
-    if (!directions_differ()) return call(0);
-    b_.if_else(
-        b_.ir().CreateIsNull(direction_), [&] { call(0); }, [&] { call(1); });
+    if (!tiles_.directions_differ()) return call(0);
+    b_.if_else(b_.ir().CreateIsNull(direction_), [&] { call(0); }, [&] { call(1); });
   }
 
   CellTileArguments tile_arguments(const CellPhase& phase, Value* step, Value* row, Value* unit) {
@@ -308,46 +221,47 @@ class WalkEmitter {
     Value* first_gate = b_.add(b_.mul(direction_, cell_.gates()), b_.index(phase.first_gate));
     Value* panel = b_.mul(unit, cell_.hidden);  // a unit has so many floats in its panel
     Value* parity = odd(step);
-    CellTileArguments in;
-    in.sequence = b_.at(scratch_, b_.mul(row, kSequenceFloats));
-    in.weights = b_.at(weights_, b_.add(b_.mul(first_gate, gate), panel));
-    in.unit = unit;
-    in.old_state = area_row(parity, row);
-    in.new_state = area_row(b_.sub(b_.index(1), parity), row);
-    in.areas = area_row(b_.index(0), row);
-    in.bias = spec_.has_bias
-                  ? b_.at(bias_, b_.mul(direction_, 2 * cell_.gates() * cell_.hidden))
-                  : null();
-    in.peepholes =
-        spec_.has_peepholes ? b_.at(peepholes_, b_.mul(direction_, 3 * cell_.hidden)) : null();
-    return in;
+    CellTileArguments arguments;
+    arguments.sequence = b_.at(scratch_, b_.mul(row, kSequenceFloats));
+    arguments.weights = b_.at(in_->weights, b_.add(b_.mul(first_gate, gate), panel));
+    arguments.unit = unit;
+    arguments.old_state = area_row(parity, row);
+    arguments.new_state = area_row(b_.sub(b_.index(1), parity), row);
+    arguments.areas = area_row(b_.index(0), row);
+    arguments.bias = of_direction(spec_.has_bias, in_->bias, 2 * cell_.gates());
+    arguments.peepholes = of_direction(spec_.has_peepholes, in_->peepholes, 3);
+    return arguments;
+  }
+
+  // Returns the lines of hidden units that an operand has for the item's direction.
+  Value* of_direction(bool exists, Value* operand, int64_t lines) {
+    return exists ? b_.at(operand, b_.mul(direction_, lines * cell_.hidden)) : operand;
   }
 
   // ---- the launch
 
-  // A symbolic walk is launched in as many blocks as may have work.
   void set_launch(GeneratedKernel& kernel) {
-    constexpr int64_t kBlockMultiplyAdds = 200'000, kMaxBlocks = 32;
     const int64_t weights = cell_.gates() * cell_.hidden * cell_.hidden;
     kernel.scratch_bytes = static_cast<uint64_t>(plan_.scratch.size) * 4;
     kernel.multiply_adds = spec_.steps * spec_.batch * (cell_.directions * weights);
     kernel.blocks = plan_.blocks;
-    if (spec_.steps.is_fixed() && spec_.batch.is_fixed()) return;
-    kernel.multiply_adds_per_block = std::max(kBlockMultiplyAdds, plan_.group * weights);
-    if (!spec_.batch.is_fixed()) kernel.blocks = kMaxBlocks;
+    if (is_fixed()) return;
+    kernel.blocks = kMaxBlocks;
+    kernel.multiply_adds_per_block =
+        multiply_adds_per_block(kernel.multiply_adds, plan_.cycles, b_.profile());
   }
 
   const RecurrentSpec& spec_;
   const RecurrentCell& cell_;
   KernelBuilder b_;
   RecurrentPlan plan_;
-  std::vector<CellPhase> phases_;
-  std::vector<std::pair<CellTileShape, llvm::Function*>> tiles_;
-  Value *y_ = nullptr, *y_h_ = nullptr, *y_c_ = nullptr, *products_ = nullptr, *weights_ = nullptr;
-  Value *bias_ = nullptr, *lengths_ = nullptr, *h_ = nullptr, *c_ = nullptr, *peepholes_ = nullptr;
-  Value *scratch_ = nullptr, *areas_ = nullptr, *steps_ = nullptr;
-  // Of the item that is walked.
-  Value *direction_ = nullptr, *first_row_ = nullptr, *rows_ = nullptr;
+  CellTiles tiles_;
+  std::optional<WalkOperands> in_;
+  Value* scratch_ = nullptr;
+  // Of the item that is walked: its sequences are cut into row_tiles_ tiles of rows_of_tile_ rows,
+  // of which the first have one more.
+  Value *direction_ = nullptr, *first_sequence_ = nullptr, *rows_ = nullptr;
+  Value *row_tiles_ = nullptr, *rows_of_tile_ = nullptr, *larger_tiles_ = nullptr;
 };
 
 }  // namespace

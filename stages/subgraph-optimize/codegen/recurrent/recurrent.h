@@ -13,8 +13,9 @@ namespace sluice {
 // are of bias, lengths, initial h, initial c and peepholes. All are dense.
 //
 // The products are [steps][batch][directions][gates][hidden], with the first two axes exchanged
-// where batch comes first. Packed R is [directions][gates][panels][k][nr] of R[direction][gate][j][k]
-// with j in panels of nr = choose_recurrent_plan(...).nr, missing columns zero. Lengths are i32.
+// where batch comes first. Packed R is [directions][gates][panels][k][nr] of
+// R[direction][gate][j][k] with j in panels of nr = choose_recurrent_plan(...).nr, missing columns
+// zero. Lengths are i32.
 struct RecurrentSpec {
   RecurrentCell cell;
   Extent steps = 1, batch = 1;
@@ -24,9 +25,9 @@ struct RecurrentSpec {
 };
 
 // Where a worker's scratch has what, in floats. First comes what a step knows of each sequence of a
-// group (cell_tile.h). The areas after it have a row of `stride` floats for each sequence: h of even
-// and of odd steps, then c; or, for a GRU of two phases, the update gate and the state that the
-// reset gate has scaled.
+// group (cell_tile.h). The areas after it have a row of `stride` floats for each sequence: h of
+// even and of odd steps, then c; or, for a GRU of two phases, the update gate and the state that
+// the reset gate has scaled.
 inline constexpr int64_t kSequenceFloats = 8;
 struct RecurrentScratch {
   int64_t stride = 0;
@@ -38,13 +39,15 @@ struct RecurrentScratch {
 
 struct RecurrentPlan {
   int lanes = 1;
-  int rows = 1;           // sequences of a tile
+  int rows = 1;           // sequences of a tile, at most
   int sums = 1;           // vectors of sums for each row of a tile
+  int sums_alone = 1;     // of the tile of a group of one sequence
   int panel_vectors = 1;  // vectors of a packed panel
   int64_t nr = 1;         // its columns
   int64_t panels = 1;
   int64_t group = 1;  // sequences that are walked together, at most
   RecurrentScratch scratch;
+  double cycles = 0;  // estimated for one thread, at the nominal sizes
   uint32_t blocks = 1;
 };
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "common/base/limits.h"
 #include "fmt/format.h"
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
+#include "stages/subgraph-optimize/codegen/cost.h"
 #include "stages/subgraph-optimize/codegen/recurrent/recurrent.h"
 
 namespace sluice {
@@ -17,34 +17,63 @@ int64_t areas_of(const RecurrentCell& cell) {
   return cell.kind == CellKind::kLstm ? 3 : 2;
 }
 
+int64_t weight_bytes(const RecurrentCell& cell) {  // of one direction
+  return cell.gates() * cell.hidden * cell.hidden * int64_t{sizeof(float)};
+}
+
 // Chooses the tile. A single sequence has many sums, since each waits for the one before; several
 // have fewer, which leaves registers for more rows, and every vector of R is used for all of these.
 void choose_tile(const RecurrentSpec& spec, const DeviceProfile& profile, RecurrentPlan& plan) {
   plan.lanes = profile.vector_bits / 32;
-  const int registers = profile.vector_registers;
-  const bool is_single = spec.batch.nominal == 1;
-  plan.sums = is_single ? registers / 2 : registers / 4;
-  plan.rows = is_single ? 1 : (registers - 1) / (plan.sums + 1);
+  plan.sums = profile.vector_registers / 4;
+  plan.sums_alone = profile.vector_registers / 2;
+  plan.rows = (profile.vector_registers - 1) / (plan.sums + 1);
   if (spec.batch.is_fixed())
     plan.rows = static_cast<int>(std::min<int64_t>(plan.rows, spec.batch.factor));
-  plan.panel_vectors = is_single && spec.cell.hidden > plan.lanes ? 2 : 1;
+  plan.panel_vectors = plan.rows == 1 && spec.cell.hidden > plan.lanes ? 2 : 1;
   plan.nr = int64_t{plan.lanes} * plan.panel_vectors;
   plan.panels = ceil_div(spec.cell.hidden, plan.nr);
 }
 
-// Chooses how many sequences are walked together. Each group reads all of R in every step, from the
-// last cache where it does not fit the level-2 cache: then groups are larger. They are no larger
-// than that, so that there are enough of them for the workers.
+// Returns the sequences for which the sums take as long as reading R in every step does.
+int64_t smallest_group(const RecurrentSpec& spec, const DeviceProfile& profile,
+                       const RecurrentPlan& plan) {
+  if (weight_bytes(spec.cell) <= profile.l2_bytes) return plan.rows;
+  const double vectors_of_line = static_cast<double>(kFloatsOfLine) / plan.lanes;
+  const double line = static_cast<double>(profile.costs.memory_line) / 100;
+  const double rows = line / (vectors_of_line * multiply_add_cycles(plan.lanes, profile));
+  return round_up(std::max<int64_t>(static_cast<int64_t>(rows), 1), plan.rows);
+}
+
+// Chooses how many sequences are walked together: few, so that there are groups for many threads,
+// but enough for R, and no more than have their states in the level-2 cache.
 int64_t choose_group(const RecurrentSpec& spec, const DeviceProfile& profile,
                      const RecurrentPlan& plan) {
-  constexpr int64_t kWantedBlocks = 8, kMaxTiles = 4;
-  const RecurrentCell& cell = spec.cell;
-  const int64_t r_bytes = cell.gates() * cell.hidden * cell.hidden * 4;
-  const int64_t smallest = r_bytes > profile.l2_bytes ? 2 * plan.rows : plan.rows;
-  const int64_t wanted = ceil_div(spec.batch.nominal * cell.directions, kWantedBlocks);
-  const int64_t group =
-      std::clamp<int64_t>(wanted, smallest, std::max<int64_t>(kMaxTiles * plan.rows, smallest));
-  return spec.batch.is_fixed() ? std::min(group, spec.batch.factor) : group;
+  const int64_t smallest = smallest_group(spec, profile, plan);
+  const int64_t wanted = ceil_div(kMaxBlocks / 4, spec.cell.directions);
+  const int64_t groups = std::clamp<int64_t>(spec.batch.nominal / smallest, 1, wanted);
+  const int64_t row_bytes = areas_of(spec.cell) * plan.panels * plan.nr * 4;
+  const int64_t largest = std::max(smallest, profile.l2_bytes / 2 / row_bytes);
+  const int64_t group = std::min(ceil_div(spec.batch.nominal, groups), largest);
+  return spec.batch.is_fixed() ? group : std::max(group, smallest);
+}
+
+// Counts, for each step of a group, the lines of R or the sums, whatever takes longer, and the
+// functions of the gates.
+double estimate_cycles(const RecurrentSpec& spec, const DeviceProfile& profile,
+                       const RecurrentPlan& plan, int64_t groups) {
+  constexpr double kFunctions = 5;  // of an LSTM
+  const int64_t bytes = weight_bytes(spec.cell);
+  const int64_t line =
+      bytes > profile.l2_bytes ? profile.costs.last_cache_line : profile.costs.l2_line;
+  const double rows = static_cast<double>(spec.batch.nominal) / static_cast<double>(groups);
+  const double read = static_cast<double>(bytes) / 64 * static_cast<double>(line) / 100;
+  const double sums =
+      static_cast<double>(bytes) / 4 / plan.lanes * rows * multiply_add_cycles(plan.lanes, profile);
+  const double gates = static_cast<double>(spec.cell.hidden) / plan.lanes * rows * kFunctions *
+                       static_cast<double>(profile.costs.transcendental) / 100;
+  return static_cast<double>(spec.steps.nominal * spec.cell.directions * groups) *
+         (std::max(read, sums) + gates);
 }
 
 RecurrentScratch lay_out(const RecurrentSpec& spec, const RecurrentPlan& plan) {
@@ -76,8 +105,8 @@ Result<RecurrentPlan> choose_recurrent_plan(const RecurrentSpec& spec,
   }
   plan.rows = static_cast<int>(std::min<int64_t>(plan.rows, plan.group));
   const int64_t groups = ceil_div(spec.batch.nominal, plan.group);
-  plan.blocks = static_cast<uint32_t>(
-      std::min<int64_t>(spec.cell.directions * groups, int64_t{kBlockLimit}));
+  plan.cycles = estimate_cycles(spec, profile, plan, groups);
+  plan.blocks = count_blocks(plan.cycles, spec.cell.directions * groups, profile);
   return plan;
 }
 
@@ -87,9 +116,9 @@ std::string canonical_text(const RecurrentSpec& s) {
       "recurrent {} directions {} reverse {} batch_first {} linear {} coupled {} hidden {} clip {} "
       "steps {} batch {} y {} {} {} bias {} lengths {} h {} c {} peepholes {} math {}",
       static_cast<int>(cell.kind), cell.directions, cell.is_reverse, cell.is_batch_first,
-      cell.linear_before_reset, cell.input_forget, cell.hidden, cell.clip,
-      canonical_text(s.steps), canonical_text(s.batch), s.has_y, s.has_y_h, s.has_y_c, s.has_bias,
-      s.has_lengths, s.has_h, s.has_c, s.has_peepholes, math_precision_name(s.math));
+      cell.linear_before_reset, cell.input_forget, cell.hidden, cell.clip, canonical_text(s.steps),
+      canonical_text(s.batch), s.has_y, s.has_y_h, s.has_y_c, s.has_bias, s.has_lengths, s.has_h,
+      s.has_c, s.has_peepholes, math_precision_name(s.math));
   for (const std::vector<CellActivation>& direction : cell.activations) {
     for (const CellActivation& activation : direction)
       text += fmt::format(" f {} {} {}", static_cast<int>(activation.kind), activation.alpha,

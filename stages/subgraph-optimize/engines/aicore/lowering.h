@@ -69,8 +69,7 @@ class Lowering {
                        KernelId kernel, const StorageMap& made);
   // Adds a Fused node of this body, with its results and their types, before `old`, whose origins
   // and placement it has.
-  Node& add_launch(Node& old, Graph& body, const std::vector<Value*>& inputs,
-                   KernelId kernel);
+  Node& add_launch(Node& old, Graph& body, const std::vector<Value*>& inputs, KernelId kernel);
   // Lets the results of `made` take the place of these results of `old`, one by one, and erases
   // `old`. The kernel writes dense results; a TransData follows where another order is wanted.
   Result<void> give_results(Node& made, Node& old, const std::vector<size_t>& results);
