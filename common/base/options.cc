@@ -45,6 +45,14 @@ constexpr std::array kTable = {
     OptionRow{"stable-order", kSemantic, "off",
               "on: parts are runs of neighbours, so that nodes keep their order", "on|off"},
     OptionRow{"profile", kSemantic, "native", "the device profile"},
+    OptionRow{"precision-mode", kSemantic, "must_keep_origin_dtype",
+              "the dtypes that nodes compute in",
+              "must_keep_origin_dtype|force_fp32|force_fp16|force_bf16|allow_mix_precision|"
+              "allow_mix_precision_bf16"},
+    OptionRow{"modify-mixlist", kSemantic, "",
+              "file of changes to the lists of operators for a mix; its content travels"},
+    OptionRow{"customize-dtypes", kSemantic, "",
+              "file of dtypes for single nodes; its content travels"},
     OptionRow{"denormals", kSemantic, "flush",
               "flush or ieee: what generated kernels do with |x| < 2^-126", "flush|ieee"},
     OptionRow{"math", kSemantic, "default", "how exact functions of generated kernels are",
@@ -101,6 +109,9 @@ std::string_view last_reader(std::string_view option) {
       {"annotate", "preprocess"},
       {"external-dir", "preprocess"},
       {"opt-level", "optimize"},
+      {"precision-mode", "optimize"},
+      {"modify-mixlist", "optimize"},
+      {"customize-dtypes", "optimize"},
       {"profile", "partition"},
       {"symbolic", "partition"},
       {"static-model-ops-lower-limit", "partition"},
@@ -124,9 +135,10 @@ std::string option_argument(const OptionRow& row, std::string_view value) {
 }
 
 bool names_file(std::string_view option) {
-  constexpr std::string_view kNames[] = {"annotate",      "external-dir", "model", "dump-dir",
-                                         "stats",         "split",        "store", "allow-path",
-                                         "propose-sizes", "kernel"};
+  constexpr std::string_view kNames[] = {"annotate", "external-dir",   "model",
+                                         "dump-dir", "stats",          "split",
+                                         "store",    "allow-path",     "propose-sizes",
+                                         "kernel",   "modify-mixlist", "customize-dtypes"};
   return std::find(std::begin(kNames), std::end(kNames), option) != std::end(kNames);
 }
 

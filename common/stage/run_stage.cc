@@ -12,6 +12,7 @@
 #include "common/base/work.h"
 #include "common/graphfile/graphfile.h"
 #include "common/stage/arguments.h"
+#include "common/stage/option_files.h"
 #include "common/stage/rebind.h"
 #include "common/stage/resume.h"
 #include "common/stage/stats.h"
@@ -154,6 +155,7 @@ void let_reader_go_on(const StageArgs& args) {
 Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   const Clock::time_point start = Clock::now();
   args.report = &run.passes;
+  SLUICE_TRY(read_option_files(args.options));
   SLUICE_TRY(check_output(args));
   SLUICE_TRY(check_output_is_no_input(args.output, args.input));
   SLUICE_TRY(check_output_is_no_input(args.options.text("stats"), args.input));

@@ -19,7 +19,9 @@ not count. Exits 7 when there is a difference.
 
 With --values, <a> is a folder that sluice run --dump-values or sluice eval --dump-values wrote, and
 <b> another one, or a graph file, which is evaluated on the inputs in <a>. Values are paired by
-name; names that only one side has are counted.
+name; names that only one side has are counted. A line tells the two numbers that are furthest
+apart, their distance, its share of the largest number in <b>, and the cosine between both;
+--tolerance=0 tells it of all values that differ. Floats are compared across dtypes.
 
 Options:
   --values            Compare values instead of graphs.

@@ -33,10 +33,28 @@ std::string type_text(const Tensor& tensor) {
   return fmt::format("{} {}", dtype_name(tensor.dtype), dims_text(tensor.dims));
 }
 
+// Returns the cosine of the angle between the two, 1 for the same direction; of zeros and of what
+// is not finite, NaN.
+double cosine(const std::vector<double>& x, const std::vector<double>& y) {
+  double xy = 0, xx = 0, yy = 0;
+  for (size_t i = 0; i < x.size(); ++i) xy += x[i] * y[i], xx += x[i] * x[i], yy += y[i] * y[i];
+  return xy / std::sqrt(xx * yy);
+}
+
+// Floats of different dtypes are compared as numbers: a node may compute in another one.
+bool are_comparable(const Tensor& a, const Tensor& b) {
+  const bool are_floats = dtype_is_float(a.dtype) && dtype_is_float(b.dtype);
+  return a.dims == b.dims && (a.dtype == b.dtype || are_floats);
+}
+
+std::string types_text(const Tensor& a, const Tensor& b) {
+  return a.dtype == b.dtype ? type_text(a)
+                            : fmt::format("{} | {}", dtype_name(a.dtype), type_text(b));
+}
+
 // Returns an empty text when the two are equal within the tolerance.
 std::string difference(const Tensor& a, const Tensor& b, double tolerance) {
-  if (a.dtype != b.dtype || a.dims != b.dims)
-    return fmt::format("{} | {}", type_text(a), type_text(b));
+  if (!are_comparable(a, b)) return fmt::format("{} | {}", type_text(a), type_text(b));
   if (a.dtype == DType::kString)
     return a.bytes == b.bytes ? "" : fmt::format("{}: other texts", type_text(a));
   const std::vector<double> x = numbers_of(a), y = numbers_of(b);
@@ -53,8 +71,8 @@ std::string difference(const Tensor& a, const Tensor& b, double tolerance) {
   if (worst <= tolerance * largest || worst <= 0) return {};
   const std::string share =
       largest > 0 ? fmt::format(", {:.3g} of the largest {:.6g}", worst / largest, largest) : "";
-  return fmt::format("{}: {:.6g} | {:.6g} at {}, {:.3g} apart{}", type_text(a), x[at], y[at],
-                     index_text(at, a.dims), worst, share);
+  return fmt::format("{}: {:.6g} | {:.6g} at {}, {:.3g} apart{}, cosine {:.6f}", types_text(a, b),
+                     x[at], y[at], index_text(at, a.dims), worst, share, cosine(x, y));
 }
 
 // Returns the first difference of the tensors of maps.

@@ -17,8 +17,9 @@ struct ValueDifferences {
   std::vector<std::string> only_b;
 };
 
-// Two values are equal when their types and shapes are, NaNs and infinities are at the same
-// positions, and the maximum of |a - b| is at most `tolerance` times the maximum of |b|.
+// Two values are equal when their types and shapes are (floats may differ in their dtype), NaNs and
+// infinities are at the same positions, and the maximum of |a - b| is at most `tolerance` times the
+// maximum of |b|.
 
 // Compares two folders of --dump-values, in the order of `a`.
 Result<ValueDifferences> compare_folders(const std::string& a, const std::string& b,

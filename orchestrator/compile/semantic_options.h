@@ -22,6 +22,11 @@ inline constexpr char kSemanticOptions[] =
   --profile=NAME         The device profile: native, cpu-avx512bf16, cpu-avx512vnni, cpu-avx512,
                          cpu-avx2, cpu-generic, or a .json file.
   --opt-level=LEVEL      Which passes run: O0, O1 or O3.
+  --precision-mode=MODE  The dtypes that nodes compute in: must_keep_origin_dtype, the model's;
+                         force_fp32, force_fp16, force_bf16; allow_mix_precision or
+                         allow_mix_precision_bf16, where operators bear it; docs/precision.md.
+  --modify-mixlist=FILE  Changes to the lists of operators of allow_mix_precision, as JSON.
+  --customize-dtypes=FILE  Dtypes of single nodes: lines of a node and keep, f32, f16 or bf16.
   --passes=LIST          STAGE:PASS,PASS,... runs exactly these passes of that stage, in this order.
   --skip=LIST            STAGE:PASS,PASS,... leaves these passes of that stage out.
   --symbolic=SWITCH      off: any dimension that is not fixed makes a part dynamic.

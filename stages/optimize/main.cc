@@ -14,6 +14,12 @@ Reads <in>, or standard input when it is absent or "-": a typed graph.
 
 Options:
   --opt-level=LEVEL    O0: change nothing; O1: clean up only; O3: everything.
+  --precision-mode=MODE  must_keep_origin_dtype, the default: nodes compute in the dtypes of the
+                       model; force_fp32, force_fp16, force_bf16: all in that one, where they can;
+                       allow_mix_precision, allow_mix_precision_bf16: those that bear it in 16 bits;
+                       docs/precision.md.
+  --modify-mixlist=FILE  Changes to the lists of operators of allow_mix_precision, as JSON.
+  --customize-dtypes=FILE  Dtypes of single nodes: lines of a node and keep, f32, f16 or bf16.
   --profile=NAME       Device profile, for sluice-partition: travels with the graph.
   --symbolic=WHEN      on or off, for sluice-partition: travels with the graph.
   --static-model-ops-lower-limit=N   For sluice-partition: travels with the graph.

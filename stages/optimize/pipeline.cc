@@ -1,6 +1,7 @@
 #include "stages/optimize/fusion/fusion.h"
 #include "stages/optimize/optimize.h"
 #include "stages/optimize/passes/passes.h"
+#include "stages/optimize/precision/precision.h"
 
 namespace sluice {
 namespace {
@@ -74,6 +75,11 @@ constexpr Pass kPasses[] = {
     {"fuse-hard-swish", "makes one node of the decomposition of a hard swish", fuse_hard_swish,
      PassLevel::kO3},
     {"fuse-mish", "makes one node of the decomposition of a mish", fuse_mish, PassLevel::kO3},
+    // Must run after the passes that look for several nodes, which Casts would hide from them, and
+    // after normalisations are folded, in f32, into weights; before the fusion of nodes of one
+    // dtype. It is O0 since it does nothing unless asked.
+    {"choose-precision", "gives nodes the dtypes that were asked for", choose_precision,
+     PassLevel::kO0},
     // Must run before the fusion of epilogues, and after the passes that look for what stands
     // around a convolution.
     {"widen-convolution", "makes convolutions along one axis those of images", widen_convolution,

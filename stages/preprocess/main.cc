@@ -43,6 +43,9 @@ Options:
   --host-scheduling-max-threshold=N  The same.
   --stable-order=WHEN   on or off, the same.
   --math=HOW            For sluice-subgraph-optimize: travels with the graph.
+  --precision-mode=MODE   For sluice-optimize: travels with the graph.
+  --modify-mixlist=FILE   The same; its content travels.
+  --customize-dtypes=FILE  The same.
   --opt-level=LEVEL     O0, O1 or O3 [default: O3].
 )";
 

@@ -1,0 +1,256 @@
+#!/usr/bin/python3
+"""--precision-mode and its files: results close to those in f32, Casts only where they must be, the
+same bytes twice, errors that name file and key, and the error of each layer.
+
+usage: precision_test.py FOLDER_OF_PROGRAMS [unittest arguments]
+"""
+import os
+import re
+import sys
+import unittest
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from programs import STAGES, ProgramCase, need
+
+PROFILE = "--profile=cpu-generic"  # runs everywhere
+LOWERED = ["force_fp16", "force_bf16", "allow_mix_precision", "allow_mix_precision_bf16"]
+RANDOM = np.random.default_rng(7)
+
+
+def weight(name, *dims):
+    values = RANDOM.standard_normal(dims, np.float32) / np.sqrt(np.prod(dims[1:]) or 1)
+    return numpy_helper.from_array(values.astype(np.float32), name)
+
+
+def number(name, value):
+    return numpy_helper.from_array(np.float32(value), name)
+
+
+def conv_net():
+    """Convolutions, a batch normalisation, a residual, pooling, a product, a softmax."""
+    node = helper.make_node
+    nodes = [node("Conv", ["x", "w1", "b1"], ["c1"], "conv1", pads=[1, 1, 1, 1]),
+             node("Relu", ["c1"], ["r1"], "relu1"),
+             node("Conv", ["r1", "w2"], ["c2"], "conv2", pads=[1, 1, 1, 1]),
+             node("BatchNormalization", ["c2", "scale", "shift", "mean", "variance"], ["n2"], "bn2"),
+             node("Add", ["n2", "r1"], ["s2"], "add"),
+             node("Relu", ["s2"], ["r2"], "relu2"),
+             node("GlobalAveragePool", ["r2"], ["p"], "pool"),
+             node("Flatten", ["p"], ["f"], "flatten"),
+             node("Gemm", ["f", "w3"], ["g"], "fc", transB=1),
+             node("Softmax", ["g"], ["y"], "softmax", axis=-1)]
+    ones = numpy_helper.from_array(np.full(16, 0.8, np.float32), "variance")
+    weights = [weight("w1", 16, 3, 3, 3), weight("b1", 16), weight("w2", 16, 16, 3, 3),
+               weight("scale", 16), weight("shift", 16), weight("mean", 16), ones,
+               weight("w3", 10, 16)]
+    return nodes, weights, [2, 3, 14, 14], [2, 10]
+
+
+def transformer():
+    """A layer: attention with a mask that is all but infinite, normalisations, a GELU."""
+    node = helper.make_node
+    size, heads = 32, 4
+    split = numpy_helper.from_array(np.array([0, 0, heads, size // heads]), "split")
+    join = numpy_helper.from_array(np.array([0, 0, size]), "join")
+    mask = np.triu(np.ones((8, 8), np.float32), 1)
+    weights = [split, join, number("eps", 1e-12), number("root2", np.sqrt(2)), number("one", 1),
+               number("half", 0.5), number("scale", (size // heads) ** -0.5),
+               number("lowest", np.finfo(np.float32).min), numpy_helper.from_array(mask, "mask"),
+               weight("wo", size, size), weight("wu", size, 4 * size), weight("wd", 4 * size, size)]
+    nodes = []
+    for name, order in (("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3])):
+        weights.append(weight("w" + name, size, size))
+        nodes += [node("MatMul", ["x", "w" + name], [name + "0"], name),
+                  node("Reshape", [name + "0", "split"], [name + "1"], name + "/split"),
+                  node("Transpose", [name + "1"], [name + "2"], name + "/heads", perm=order)]
+    nodes += [node("MatMul", ["q2", "k2"], ["s0"], "scores"),
+              node("Mul", ["s0", "scale"], ["s1"], "scores/scale"),
+              node("Mul", ["mask", "lowest"], ["m"], "mask"),
+              node("Add", ["s1", "m"], ["s2"], "scores/mask"),
+              node("Softmax", ["s2"], ["s3"], "probabilities", axis=-1),
+              node("MatMul", ["s3", "v2"], ["a0"], "attended"),
+              node("Transpose", ["a0"], ["a1"], "attended/rows", perm=[0, 2, 1, 3]),
+              node("Reshape", ["a1", "join"], ["a2"], "attended/join"),
+              node("MatMul", ["a2", "wo"], ["a3"], "out"),
+              node("Add", ["a3", "x"], ["h"], "residual"),
+              node("ReduceMean", ["h"], ["mean"], "norm/mean", axes=[-1]),
+              node("Sub", ["h", "mean"], ["d"], "norm/centre"),
+              node("Mul", ["d", "d"], ["dd"], "norm/square"),
+              node("ReduceMean", ["dd"], ["var"], "norm/variance", axes=[-1]),
+              node("Add", ["var", "eps"], ["ve"], "norm/eps"),
+              node("Sqrt", ["ve"], ["sd"], "norm/root"),
+              node("Div", ["d", "sd"], ["n"], "norm"),
+              node("MatMul", ["n", "wu"], ["u"], "up"),
+              node("Div", ["u", "root2"], ["u1"], "gelu/root"),
+              node("Erf", ["u1"], ["u2"], "gelu/erf"),
+              node("Add", ["u2", "one"], ["u3"], "gelu/one"),
+              node("Mul", ["u", "u3"], ["u4"], "gelu/product"),
+              node("Mul", ["u4", "half"], ["g"], "gelu"),
+              node("MatMul", ["g", "wd"], ["y"], "down")]
+    return nodes, weights, [2, 8, size], [2, 8, size]
+
+
+def save(path, parts):
+    nodes, weights, taken, given = parts
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+            for name, dims in (("x", taken), ("y", given))]
+    model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], weights),
+                              opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    with open(path, "wb") as file:
+        file.write(model.SerializeToString())
+    return taken
+
+
+def cosine(a, b):
+    a, b = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
+    return a @ b / np.sqrt((a @ a) * (b @ b))
+
+
+class Precision(ProgramCase):
+    def compile(self, name, *options, code=0):
+        return self.program(code, "sluice-compile", "-q", self.path("m.onnx"), "-o",
+                            self.path(name), PROFILE, *options)
+
+    def result(self, name):
+        self.program(0, "sluice-loader", self.path(name), "--input=x=" + self.path("x.npy"),
+                     "--output-dir=" + self.path("out"))
+        return np.load(self.path("out/y.npy"))
+
+    def write(self, name, text):
+        with open(self.path(name), "w") as file:
+            file.write(text)
+        return self.path(name)
+
+    def dumped(self, *options):
+        """The text of the graph after choose-precision."""
+        self.compile("p.sg", "--stop-after=optimize:choose-precision", *options)
+        return self.program(0, "sluice-show", self.path("p.sg"))
+
+    def use(self, net):
+        taken = save(self.path("m.onnx"), net())
+        np.save(self.path("x.npy"), RANDOM.standard_normal(taken, np.float32))
+
+    def test_results_are_close(self):
+        for net in (conv_net, transformer):
+            self.use(net)
+            self.compile("exact.om")
+            exact = self.result("exact.om")
+            for mode in LOWERED:
+                with self.subTest(net=net.__name__, mode=mode):
+                    self.compile("m.om", "--precision-mode=" + mode)
+                    made = self.result("m.om")
+                    self.assertEqual(made.dtype, np.float32)
+                    self.assertTrue(np.isfinite(made).all())
+                    self.assertTrue((made != exact).any())
+                    self.assertGreaterEqual(cosine(made, exact), 0.999)
+
+    def test_force_casts_at_the_borders_alone(self):
+        for net in (conv_net, transformer):
+            self.use(net)
+            text = self.dumped("--precision-mode=force_fp16")
+            text = text[text.index("graph @main"):].split("\ngraph @")[0]
+            self.assertEqual(len(re.findall(r"= Cast\(", text)), 2, text)
+            self.assertNotIn("f32", text.replace("%x: f32", "").replace("%y: f32", ""))
+
+    def test_the_default_changes_nothing(self):
+        self.use(transformer)
+        self.compile("a.om")
+        self.compile("b.om", "--precision-mode=must_keep_origin_dtype")
+        self.compile("c.om", "--skip=optimize:choose-precision")
+        with open(self.path("a.om"), "rb") as a, open(self.path("b.om"), "rb") as b:
+            self.assertEqual(a.read(), b.read())
+        self.assertNotIn("f16", self.dumped())
+
+    def test_twice_the_same_bytes_wherever_the_files_are(self):
+        self.use(conv_net)
+        os.mkdir(self.path("elsewhere"))
+        made = []
+        for place in ("", "elsewhere/"):
+            lists = self.write(place + "l.json", '{"black-list": {"to-add": ["Relu"]}}' + "\n" *
+                               len(place))
+            nodes = self.write(place + "n.txt", "#" + place + "\nconv1 keep\n")
+            self.compile("m.om", "--precision-mode=allow_mix_precision", "--modify-mixlist=" + lists,
+                         "--customize-dtypes=" + nodes)
+            with open(self.path("m.om"), "rb") as file:
+                made.append(file.read())
+        self.assertEqual(*made)
+
+    def test_files_choose_nodes(self):
+        self.use(conv_net)
+        lists = self.write("l.json", '{"white-list": {"to-add": ["Softmax"], "to-remove": ["Gemm"]}}')
+        nodes = self.write("n.txt", "conv? f32\nrelu2 f16\n")
+        text = self.dumped("--precision-mode=allow_mix_precision", "--modify-mixlist=" + lists,
+                           "--customize-dtypes=" + nodes)
+        for made in (r"f32\[.*= Conv\(", r"f16\[.*= Relu\(.*relu2", r"f16\[.*= Gemm\(",
+                     r"f16\[.*= Softmax\("):
+            self.assertRegex(text, made)
+        said = self.program(0, "sluice-compile", self.path("m.onnx"), "-o", self.path("m.om"), PROFILE,
+                            "--customize-dtypes=" + self.write("o.txt", "nothing f16\n"))
+        self.assertIn("--customize-dtypes: 'nothing f16' fits no node", said)
+
+    def test_the_stage_takes_the_options_too(self):
+        self.use(conv_net)
+        self.compile("1.sg", "--stop-after=preprocess")
+        nodes = self.write("n.txt", "fc keep\n")
+        self.program(0, "sluice-optimize", self.path("1.sg"), "-o", self.path("2.sg"),
+                     "--precision-mode=force_bf16", "--customize-dtypes=" + nodes)
+        text = self.program(0, "sluice-show", self.path("2.sg"))
+        self.assertIn("bf16", text)
+        self.assertRegex(text, r"f32\[2, 10\] = Gemm\(")
+
+    def test_errors_name_the_place(self):
+        self.use(conv_net)
+        lists, nodes = self.write("l.json", '{"white-list": {"to-add": ["Convv"]}}'), self.write(
+            "n.txt", "a f16\nb half\n")
+        for options, words in (
+                (["--precision-mode=fp16"], ["'fp16'", "expected", "force_fp16"]),
+                (["--precision-mode=allow_mix_precision", "--modify-mixlist=" + lists],
+                 ["'white-list.to-add'", "Convv", "l.json"]),
+                (["--modify-mixlist=" + self.write("e.json", '{"gray-list": {"to-add": ["Exp"]}}')],
+                 ["--modify-mixlist", "must_keep_origin_dtype"]),
+                (["--customize-dtypes=" + nodes], ["line 2", "b half", "n.txt"]),
+                (["--customize-dtypes=" + self.path("missing.txt")], ["missing.txt"])):
+            said = self.compile("m.om", *options, code=3)
+            for word in words:
+                self.assertIn(word, said)
+
+    def test_force_fp32_raises_a_model_of_halves(self):
+        nodes, weights, taken, given = conv_net()
+        halves = [numpy_helper.from_array(numpy_helper.to_array(w).astype(np.float16), w.name)
+                  for w in weights]
+        ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT16, dims)
+                for name, dims in (("x", taken), ("y", given))]
+        model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], halves),
+                                  opset_imports=[helper.make_opsetid("", 13)])
+        model.ir_version = 8
+        with open(self.path("m.onnx"), "wb") as file:
+            file.write(model.SerializeToString())
+        np.save(self.path("x.npy"), RANDOM.standard_normal(taken).astype(np.float16))
+        self.compile("half.om")
+        self.compile("raised.om", "--precision-mode=force_fp32")
+        raised = self.result("raised.om")
+        self.assertEqual(raised.dtype, np.float16)
+        self.assertGreaterEqual(cosine(raised, self.result("half.om")), 0.999)
+        text = self.dumped("--precision-mode=force_fp32")
+        self.assertRegex(text, r"f32\[.*= Conv\(")
+
+    def test_diff_tells_the_error_of_each_value(self):
+        self.use(conv_net)
+        self.compile("exact.om", "--opt-level=O0")
+        self.program(0, "sluice-loader", self.path("exact.om"), "--input=x=" + self.path("x.npy"),
+                     "--dump-values=" + self.path("exact"))
+        self.dumped("--precision-mode=force_bf16")
+        said = self.program(7, "sluice-diff", "--values", self.path("exact"), self.path("p.sg"),
+                            "--tolerance=0")
+        for name in ("r1", "r2", "g", "y"):
+            self.assertRegex(said, rf"~ {name}: f32( \| bf16)? .* apart, .* of the largest .*, "
+                                   r"cosine (1\.0000|0\.999)")
+        self.assertIn("values compared", said)
+
+
+if __name__ == "__main__":
+    Precision.programs = need(sys.argv.pop(1), STAGES + ["compile", "loader", "show", "diff"])
+    unittest.main()
