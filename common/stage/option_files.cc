@@ -36,9 +36,8 @@ std::string_view word_of(std::string_view list, std::string_view change) {
 Error unknown_key(std::string_view list, std::string_view change) {
   return make_error(ErrorCode::kBadJson, "'{}{}{}' is no list of operators", list,
                     change.empty() ? "" : ".", change)
-      .with_hint(
-          R"(such as {"white-list": {"to-add": ["Softmax"]}, "black-list": {"to-remove": ["Exp"]}};)"
-          R"( "gray-list" has "to-add" alone)");
+      .with_hint(R"(such as {"white-list": {"to-add": ["Softmax"]}, )"
+                 R"("black-list": {"to-remove": ["Exp"]}}; "gray-list" has "to-add" alone)");
 }
 
 using WordsByOp = std::map<std::string, std::string_view>;

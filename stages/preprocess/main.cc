@@ -20,8 +20,7 @@ Options:
   --dim=DIM             Fix a named dim everywhere, NAME=VALUE, or bound it, NAME=LOW..HIGH. NAME is
                         as the model has it, blanks and all; a dim without a name is INPUT_AXIS.
                         Repeatable.
-  --annotate=RULES      Annotate the nodes that RULES, a JSON file, selects: engine, stream_label,
-                        ...; docs/annotations.md.
+  --annotate=RULES      Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
   --external-dir=DIR    Also take external data of the model from files inside DIR, by absolute
                         paths, "../" or links.
   --overridable-inputs=WHEN  on: initializers that are inputs too may be given when the model runs;
@@ -29,8 +28,7 @@ Options:
   --state=PAIRS         Keep outputs for inputs of the next execution: OUTPUT=INPUT,... where *
                         stands for the same text on both sides: 'present.*=past_key_values.*'.
                         docs/states.md.
-  --zipmap=KIND         What ZipMap gives: map, a sequence of maps; tensor, the tensor it takes,
-                        under the same name [default: map].
+  --zipmap=KIND         What ZipMap gives: map, a sequence, or tensor, what it takes [default: map].
   --out-nodes=NAMES     Keep these outputs only: value names or NODE:RESULT, separated by ";".
   --strict              Refuse what ONNX does not allow, where that is otherwise a warning;
                         docs/operators.md.

@@ -34,7 +34,8 @@ def conv_net():
     nodes = [node("Conv", ["x", "w1", "b1"], ["c1"], "conv1", pads=[1, 1, 1, 1]),
              node("Relu", ["c1"], ["r1"], "relu1"),
              node("Conv", ["r1", "w2"], ["c2"], "conv2", pads=[1, 1, 1, 1]),
-             node("BatchNormalization", ["c2", "scale", "shift", "mean", "variance"], ["n2"], "bn2"),
+             node("BatchNormalization", ["c2", "scale", "shift", "mean", "variance"], ["n2"],
+                  "bn2"),
              node("Add", ["n2", "r1"], ["s2"], "add"),
              node("Relu", ["s2"], ["r2"], "relu2"),
              node("GlobalAveragePool", ["r2"], ["p"], "pool"),
@@ -172,23 +173,24 @@ class Precision(ProgramCase):
             lists = self.write(place + "l.json", '{"black-list": {"to-add": ["Relu"]}}' + "\n" *
                                len(place))
             nodes = self.write(place + "n.txt", "#" + place + "\nconv1 keep\n")
-            self.compile("m.om", "--precision-mode=allow_mix_precision", "--modify-mixlist=" + lists,
-                         "--customize-dtypes=" + nodes)
+            self.compile("m.om", "--precision-mode=allow_mix_precision",
+                         "--modify-mixlist=" + lists, "--customize-dtypes=" + nodes)
             with open(self.path("m.om"), "rb") as file:
                 made.append(file.read())
         self.assertEqual(*made)
 
     def test_files_choose_nodes(self):
         self.use(conv_net)
-        lists = self.write("l.json", '{"white-list": {"to-add": ["Softmax"], "to-remove": ["Gemm"]}}')
+        lists = self.write(
+            "l.json", '{"white-list": {"to-add": ["Softmax"], "to-remove": ["Gemm"]}}')
         nodes = self.write("n.txt", "conv? f32\nrelu2 f16\n")
         text = self.dumped("--precision-mode=allow_mix_precision", "--modify-mixlist=" + lists,
                            "--customize-dtypes=" + nodes)
         for made in (r"f32\[.*= Conv\(", r"f16\[.*= Relu\(.*relu2", r"f16\[.*= Gemm\(",
                      r"f16\[.*= Softmax\("):
             self.assertRegex(text, made)
-        said = self.program(0, "sluice-compile", self.path("m.onnx"), "-o", self.path("m.om"), PROFILE,
-                            "--customize-dtypes=" + self.write("o.txt", "nothing f16\n"))
+        said = self.program(0, "sluice-compile", self.path("m.onnx"), "-o", self.path("m.om"),
+                            PROFILE, "--customize-dtypes=" + self.write("o.txt", "nothing f16\n"))
         self.assertIn("--customize-dtypes: 'nothing f16' fits no node", said)
 
     def test_the_stage_takes_the_options_too(self):

@@ -11,7 +11,7 @@ namespace sluice {
 namespace {
 
 struct Range {
-  float least, largest;  // finite magnitudes above zero
+  float min, max;  // finite magnitudes above zero
 };
 Range range_of(DType dtype) {
   switch (dtype) {
@@ -31,7 +31,7 @@ std::vector<std::byte> converted(const Tensor& tensor, DType dtype) {
   const Range range = range_of(dtype);
   for (float& number : numbers) {
     if (number == 0 || !std::isfinite(number)) continue;
-    number = std::copysign(std::clamp(std::abs(number), range.least, range.largest), number);
+    number = std::copysign(std::clamp(std::abs(number), range.min, range.max), number);
   }
   std::vector<std::byte> bytes(dtype_bytes(dtype, static_cast<uint64_t>(count)));
   eval::store_floats(dtype, bytes.data(), 0, count, numbers.data());
