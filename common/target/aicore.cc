@@ -10,6 +10,7 @@
 #include "common/ops/attributes.h"
 #include "common/ops/op_table.h"
 #include "common/ops/small_constant.h"
+#include "common/target/attention_form.h"
 #include "common/target/multiply_adds.h"
 #include "common/target/quantized.h"
 #include "common/target/recurrent.h"
@@ -99,6 +100,7 @@ bool broadcasts_as_written(const Dim& a, const Dim& b) {
 
 std::string anchor_unsupported_reason(const Node& node) {
   if (!is_contraction(node.op())) return fmt::format("{} is no contraction", op_name(node.op()));
+  if (node.op() == Op::kAttention) return attention_unsupported_reason(node);
   if (std::string reason = type_unsupported_reason(node); !reason.empty()) return reason;
   if (std::string reason = rank_unsupported_reason(node); !reason.empty()) return reason;
   switch (node.op()) {
@@ -116,12 +118,18 @@ bool is_read_by_alone(const Value& value, const Node& reader) {
                                            [&](const Use& use) { return use.node == &reader; });
 }
 
+bool is_alone(const Node& node) {
+  return &*node.graph().nodes().begin() == &node && node.next() == nullptr;
+}
+
 std::string fused_unsupported_reason(const Node& fused) {
   const Graph* body = fused.get(attributes::Fused::body);
   const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
   if (anchor == nullptr) return "a Fused body without one contraction as its anchor";
   if (std::string reason = anchor_unsupported_reason(*anchor); !reason.empty()) return reason;
   if (body->outputs().size() != 1) return "a Fused body with several results";
+  if (!takes_epilogue(anchor->op()) && !is_alone(*anchor))
+    return fmt::format("other nodes beside {}", op_name(anchor->op()));
   if (const DType dtype = body->outputs()[0]->type().dtype; !is_contraction_dtype(dtype))
     return fmt::format("a result of dtype {}", dtype_name(dtype));
   std::vector<const Node*> transposes;
@@ -191,7 +199,9 @@ std::string matrices_unsupported_reason(const Type& first, const Type& second) {
   return std::max(a.size(), b.size()) > 8 ? "more than six batch axes" : "";
 }
 
-bool is_contraction(Op op) {
+bool is_contraction(Op op) { return takes_epilogue(op) || op == Op::kAttention; }
+
+bool takes_epilogue(Op op) {
   return op == Op::kConv || op == Op::kMatMul || op == Op::kGemm || is_integer_contraction(op);
 }
 

@@ -21,8 +21,10 @@ bool is_contraction_dtype(DType dtype);
 // Returns why no kernel multiplies matrices of these types, as MatMul does, or an empty text.
 std::string matrices_unsupported_reason(const Type& a, const Type& b);
 
-// Returns true for Conv, MatMul, Gemm and those over integers, which can be anchors.
+// Returns true for Conv, MatMul, Gemm, those over integers, and Attention, which can be anchors.
 bool is_contraction(Op op);
+// Returns true for those whose kernels compute what follows them, too: all but Attention.
+bool takes_epilogue(Op op);
 
 // Returns the anchor of a Fused body, or null when there is none or more than one.
 const Node* find_anchor(const Graph& body);

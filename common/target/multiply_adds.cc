@@ -40,6 +40,18 @@ uint64_t of_cell(const Node& node, TypeOf type_of, bool counts_input) {
   return input > UINT64_MAX - recurrent ? UINT64_MAX : input + recurrent;
 }
 
+// Counts the products of queries and keys, and those of their weights and values.
+uint64_t of_attention(const Node& node, TypeOf type_of) {
+  const auto length = [&](size_t input, size_t axis) -> uint64_t {
+    if (node.input(input) == nullptr) return 0;
+    const std::vector<int64_t> dims =
+        type_of(*node.input(input)).extents().value_or(std::vector<int64_t>{});
+    return axis < dims.size() ? static_cast<uint64_t>(dims[axis]) : 0;
+  };
+  const uint64_t keys = length(1, node.input(1)->type().rank() == 3 ? 1 : 2) + length(4, 2);
+  return product(elements(type_of(*node.input(0))) + elements(type_of(node.output())), keys);
+}
+
 // Counts one contraction: elements of the result times the length of the sum for each.
 uint64_t of_anchor(const Node& node, TypeOf type_of) {
   const size_t second = node.op() == Op::kQLinearConv ? 3 : 1;
@@ -71,6 +83,8 @@ uint64_t of_anchor(const Node& node, TypeOf type_of) {
       return product(elements(type_of(node.output())),
                      static_cast<uint64_t>(node.get(attributes::Gemm::transA) != 0 ? a[0] : a[1]));
     }
+    case Op::kAttention:
+      return of_attention(node, type_of);
     default:
       return 0;
   }

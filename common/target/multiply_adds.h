@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-// Returns the multiply-adds per run of Conv, ConvTranspose, MatMul, Gemm and recurrent cells, alone
-// or as an anchor; 0 for other nodes, and while a dim is not fixed.
+// Returns the multiply-adds per run of Conv, ConvTranspose, MatMul, Gemm, Attention and recurrent
+// cells, alone or as an anchor; 0 for other nodes, and while a dim is not fixed.
 uint64_t count_multiply_adds(const Node& node);
 // Returns the same with nominal sizes (common/symbolic/nominal.h) for symbolic ones.
 uint64_t nominal_multiply_adds(const Node& node);

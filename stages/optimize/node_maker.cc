@@ -120,11 +120,15 @@ Value& NodeMaker::size(Value& x, size_t axis) { return cast(extent(x, axis), DTy
 // The exclusive sums of ones: their number may be known only while running, and does not depend on
 // data.
 Value& NodeMaker::places(Value& x, size_t axis) {
-  const Type type = Type::tensor(DType::kI32, {x.type().dims[axis]});
-  Value& ones = add(Op::kExpand, {&integer(DType::kI32, 1), &extent(x, axis)}, type);
-  Node& sums = node(Op::kCumSum, {&ones, &integer(DType::kI64, 0)}, type);
+  Value& ones = copies(integer(DType::kI32, 1), x, axis);
+  Node& sums = node(Op::kCumSum, {&ones, &integer(DType::kI64, 0)}, ones.type());
   sums.set(attributes::CumSum::exclusive, int64_t{1});
   return sums.output();
+}
+
+Value& NodeMaker::copies(Value& element, Value& x, size_t axis) {
+  return add(Op::kExpand, {&element, &extent(x, axis)},
+             Type::tensor(element.type().dtype, {x.type().dims[axis]}));
 }
 
 Value& NodeMaker::number(float number) { return add_scalar(graph_, DType::kF32, &number); }

@@ -38,6 +38,9 @@ class NodeMaker {
   Value& size(Value& x, size_t axis);
   Value& places(Value& x, size_t axis);
 
+  // As many copies of a single element as x has along an axis.
+  Value& copies(Value& element, Value& x, size_t axis);
+
   Value& number(float number);                  // a scalar constant
   Value& integer(DType dtype, int64_t number);  // the same of an integer dtype, or bool
 

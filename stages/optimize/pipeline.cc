@@ -30,8 +30,10 @@ constexpr Pass kPasses[] = {
      fuse_quantized_contraction, PassLevel::kO3},
     // Must run before constants are folded, which evaluates what it writes about sizes, and before
     // the passes for what it writes: chains of views, products, softmax.
-    {"decompose-attention", "makes matrix products and a softmax of attention", decompose_attention,
-     PassLevel::kO3},
+    {"split-attention-states", "makes concatenations of the growing keys and values of attention",
+     split_attention_states, PassLevel::kO3},
+    {"decompose-attention", "makes matrix products and a softmax of attention without a kernel",
+     decompose_attention, PassLevel::kO3},
     {"decompose-flex-attention", "makes the same of attention with bodies for its scores",
      decompose_flex_attention, PassLevel::kO3},
     {"decompose-cross-entropy", "makes a log-softmax and a loss of what sums over both",

@@ -119,7 +119,7 @@ Result<bool> run(Graph& graph) {
   Editor editor(graph);
   std::vector<Node*> anchors;
   for (Node& node : graph.nodes()) {
-    if (is_contraction(node.op()) && node.output_count() == 1 && !node.placement.keep)
+    if (takes_epilogue(node.op()) && node.output_count() == 1 && !node.placement.keep)
       anchors.push_back(&node);
   }
   bool changed = false;

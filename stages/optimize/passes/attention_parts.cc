@@ -6,140 +6,37 @@
 #include "common/ops/dim_math.h"
 
 namespace sluice {
-namespace {
 
-struct Heads {
-  Dim batch;
-  int64_t heads = 0;
-  Dim length;
-  int64_t size = 0;
-};
-
-bool is_known(const Value* value) {
-  return value != nullptr && value->type().is_tensor() && !value->type().has_unknown();
-}
-
-bool is_narrow_float(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-}
-
-// Reads [batch, heads, sequence, size], or [batch, sequence, heads * size].
-std::optional<Heads> read_heads(const Value* value, int64_t heads) {
-  if (!is_known(value) || !is_narrow_float(value->type().dtype)) return std::nullopt;
-  const std::vector<Dim>& dims = value->type().dims;
-  if (dims.size() == 4 && dims[1].is_fixed() && dims[3].is_fixed())
-    return Heads{dims[0], dims[1].value, dims[2], dims[3].value};
-  if (dims.size() != 3 || heads < 1 || !dims[2].is_fixed() || dims[2].value % heads != 0)
-    return std::nullopt;
-  return Heads{dims[0], heads, dims[1], dims[2].value / heads};
-}
-
-bool match(const Heads& q, const Heads& k, const Heads& v) {
-  return q.batch == k.batch && q.batch == v.batch && k.length == v.length && k.heads == v.heads &&
-         q.size == k.size && k.heads > 0 && q.heads % k.heads == 0;
-}
-
-// Returns the keys with those of the past; nothing when the past does not fit.
-std::optional<Dim> all_keys(const Node& node, const Heads& k, const Heads& v) {
-  const Value *past_keys = node.input(4), *past_values = node.input(5);
-  if (past_keys == nullptr && past_values == nullptr) return k.length;
-  if (!is_known(past_keys) || !is_known(past_values)) return std::nullopt;
-  const auto fits = [](const Value& past, const Value& now, const Heads& heads, const Dim& length) {
-    return past.type() == Type::tensor(now.type().dtype, {heads.batch, Dim::fixed(heads.heads),
-                                                          length, Dim::fixed(heads.size)});
-  };
-  if (past_keys->type().rank() != 4) return std::nullopt;
-  const Dim& length = past_keys->type().dims[2];
-  if (!fits(*past_keys, *node.input(1), k, length) ||
-      !fits(*past_values, *node.input(2), v, length))
-    return std::nullopt;
-  const Dim sum = DimMath(node.graph().module()).add(length, k.length);
-  return sum.is_unknown() ? std::nullopt : std::optional(sum);
-}
-
-// Returns by how many keys the mask is shorter; nothing when it may or may not fit the scores.
-std::optional<int64_t> missing_keys(const Value* mask, const AttentionForm& form) {
-  if (mask == nullptr) return 0;
-  if (!is_known(mask) || mask->type().dtype == DType::kF64 || mask->type().dims.empty() ||
-      mask->type().rank() > 4)
-    return std::nullopt;
-  const std::vector<Dim>& dims = mask->type().dims;
-  const std::vector<Dim> scores = {form.batch, Dim::fixed(form.heads), form.queries, form.keys};
-  const size_t offset = scores.size() - dims.size();
-  for (size_t i = 0; i + 1 < dims.size(); ++i) {
-    if (dims[i] != Dim::fixed(1) && dims[i] != scores[offset + i]) return std::nullopt;
-  }
-  if (dims.back() == Dim::fixed(1) || dims.back() == form.keys) return 0;
-  const bool is_shorter = dims.back().is_fixed() && form.keys.is_fixed() && dims.back().value > 0 &&
-                          dims.back().value < form.keys.value;
-  return is_shorter ? std::optional(form.keys.value - dims.back().value) : std::nullopt;
-}
-
-bool is_empty(const AttentionForm& form) {
-  const Dim zero = Dim::fixed(0);
-  return form.batch == zero || form.queries == zero || form.keys == zero || form.heads == 0 ||
-         form.key_size == 0 || form.value_size == 0;
-}
-
-bool has_result(const Node& node, size_t index, DType dtype, const std::vector<Dim>& dims) {
-  return index >= node.output_count() || !node.output(index).is_used() ||
-         node.output(index).type() == Type::tensor(dtype, dims);
-}
-
-// Returns whether the results have the types that the nodes instead would give.
-bool has_own_results(const Node& node, const AttentionForm& form) {
-  const DType dtype = node.input(0)->type().dtype;
-  const Dim heads = Dim::fixed(form.heads), kv_heads = Dim::fixed(form.kv_heads);
-  const Dim key_size = Dim::fixed(form.key_size), value_size = Dim::fixed(form.value_size);
-  std::vector<Dim> y = {form.batch, heads, form.queries, value_size};
-  if (node.input(0)->type().rank() == 3)
-    y = {form.batch, form.queries, Dim::fixed(form.heads * form.value_size)};
-  return has_result(node, 0, dtype, y) &&
-         has_result(node, 1, node.input(1)->type().dtype,
-                    {form.batch, kv_heads, form.keys, key_size}) &&
-         has_result(node, 2, node.input(2)->type().dtype,
-                    {form.batch, kv_heads, form.keys, value_size}) &&
-         has_result(node, 3, dtype, {form.batch, heads, form.queries, form.keys});
-}
-
-// The number of valid keys of each row of the batch.
-bool lengths_fit(const Value* lengths, const AttentionForm& form) {
-  return lengths == nullptr ||
-         (is_known(lengths) && lengths->type().dims == std::vector{form.batch});
-}
-
-// Reads what Attention has more than FlexAttention; returns whether it fits.
-bool read_cache_and_mask(const Node& node, const Heads& k, const Heads& v, AttentionForm& form) {
-  const int64_t mode = node.get(attributes::Attention::qk_matmul_output_mode);
-  const auto keys = all_keys(node, k, v);
-  if (mode < 0 || mode > 3 || !keys) return false;
-  form.keys = *keys;
-  const auto missing = missing_keys(node.input(3), form);
-  form.missing_mask_keys = missing.value_or(0);
-  return missing && lengths_fit(node.input(6), form);
-}
-
-}  // namespace
-
-std::optional<AttentionForm> read_attention_form(const Node& node) {
+std::optional<AttentionForm> read_removable_form(const Node& node) {
   if (!is_removable(node) || node.placement.engine != EngineId::kNone) return std::nullopt;
-  const int64_t kv_heads = node.get(attributes::Attention::kv_num_heads);
-  const auto q = read_heads(node.input(0), node.get(attributes::Attention::q_num_heads));
-  const auto k = read_heads(node.input(1), kv_heads), v = read_heads(node.input(2), kv_heads);
-  if (!q || !k || !v || !match(*q, *k, *v)) return std::nullopt;
-  AttentionForm form{.batch = q->batch,
-                     .heads = q->heads,
-                     .kv_heads = k->heads,
-                     .queries = q->length,
-                     .keys = k->length,
-                     .key_size = k->size,
-                     .value_size = v->size};
-  form.grouped_queries = DimMath(node.graph().module()).multiply(q->length, q->heads / k->heads);
-  if (form.grouped_queries.is_unknown() ||
-      (node.op() == Op::kAttention && !read_cache_and_mask(node, *k, *v, form)) || is_empty(form) ||
-      !has_own_results(node, form))
-    return std::nullopt;
+  const auto form = read_attention_form(node);
+  if (!form || grouped_queries(node, *form).is_unknown()) return std::nullopt;
   return form;
+}
+
+Dim grouped_queries(const Node& node, const AttentionForm& form) {
+  return DimMath(node.graph().module()).multiply(form.queries, form.heads / form.kv_heads);
+}
+
+Value& heads_of(NodeMaker& make, const Node& node, const AttentionForm& form, size_t input) {
+  Value& x = *node.input(input);
+  if (x.type().rank() == 4) return x;
+  const int64_t heads = input == 0 ? form.heads : form.kv_heads;
+  const int64_t size = input == 2 ? form.value_size : form.key_size;
+  const std::vector<Dim> dims = x.type().dims;
+  return make.transpose(make.reshape(x, {dims[0], dims[1], Dim::fixed(heads), Dim::fixed(size)}),
+                        {0, 2, 1, 3});
+}
+
+Value& with_past(NodeMaker& make, const Node& node, const AttentionForm& form, size_t input,
+                 size_t past) {
+  Value& now = heads_of(make, node, form, input);
+  if (node.input(past) == nullptr) return now;
+  Type type = now.type();
+  type.dims[2] = form.keys;
+  Node& joint = make.node(Op::kConcat, {node.input(past), &now}, type);
+  joint.set(attributes::Concat::axis, int64_t{2});
+  return joint.output();
 }
 
 Value& AttentionMaker::viewed(Value& x, int64_t heads, const Dim& rows, const Dim& last) {
@@ -153,11 +50,11 @@ Value& AttentionMaker::by_query_head(Value& scores) {
 }
 
 Value& AttentionMaker::scores(Value& queries, Value& keys, std::optional<float> scale) {
-  Value& rows = viewed(make_.cast(queries, DType::kF32), form_.kv_heads, form_.grouped_queries,
+  Value& rows = viewed(make_.cast(queries, DType::kF32), form_.kv_heads, grouped_queries_,
                        Dim::fixed(form_.key_size));
   Value& columns = make_.transpose(make_.cast(keys, DType::kF32), {0, 1, 3, 2});
   const Type type = Type::tensor(
-      DType::kF32, {form_.batch, Dim::fixed(form_.kv_heads), form_.grouped_queries, form_.keys});
+      DType::kF32, {form_.batch, Dim::fixed(form_.kv_heads), grouped_queries_, form_.keys});
   Value& products = make_.add(Op::kMatMul, {&rows, &columns}, type);
   const double root = std::sqrt(static_cast<double>(form_.key_size));
   Value& factor = make_.number(scale.value_or(static_cast<float>(1 / root)));
@@ -166,10 +63,10 @@ Value& AttentionMaker::scores(Value& queries, Value& keys, std::optional<float> 
 
 Value& AttentionMaker::weighted(Value& weights, Value& values) {
   const Dim size = Dim::fixed(form_.value_size);
-  Value& rows = viewed(weights, form_.kv_heads, form_.grouped_queries, form_.keys);
-  Value& sums = make_.add(Op::kMatMul, {&rows, &make_.cast(values, DType::kF32)},
-                          Type::tensor(DType::kF32, {form_.batch, Dim::fixed(form_.kv_heads),
-                                                     form_.grouped_queries, size}));
+  Value& rows = viewed(weights, form_.kv_heads, grouped_queries_, form_.keys);
+  Value& sums = make_.add(
+      Op::kMatMul, {&rows, &make_.cast(values, DType::kF32)},
+      Type::tensor(DType::kF32, {form_.batch, Dim::fixed(form_.kv_heads), grouped_queries_, size}));
   return viewed(sums, form_.heads, form_.queries, size);
 }
 

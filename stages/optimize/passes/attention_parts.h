@@ -6,31 +6,33 @@
 
 #include "common/ir/graph.h"
 #include "common/ir/type.h"
+#include "common/target/attention_form.h"
 #include "stages/optimize/node_maker.h"
 
 namespace sluice {
 
-// The sizes of a node, where they are known well enough to write it as other nodes.
-struct AttentionForm {
-  Dim batch;
-  int64_t heads = 0, kv_heads = 0;
-  Dim queries;
-  Dim grouped_queries;  // of all heads that share a key head
-  Dim keys;             // with those of the past
-  int64_t key_size = 0, value_size = 0;
-  int64_t missing_mask_keys = 0;  // keys after the last one of a shorter mask
-};
+// Returns the sizes of a node that other nodes can take the place of; nothing where they are not
+// known, and where an annotation places or keeps the node.
+std::optional<AttentionForm> read_removable_form(const Node& node);
 
-// Returns nothing where operands may or may not fit each other, heads or their sizes are not fixed,
-// something is empty, the sums are in f64, which no engine multiplies, and where an annotation
-// places or keeps the node.
-std::optional<AttentionForm> read_attention_form(const Node& node);
+// Returns the queries of all heads that share a key head.
+Dim grouped_queries(const Node& node, const AttentionForm& form);
+
+// Returns Q, K or V of an Attention node as [batch, heads, sequence, size].
+Value& heads_of(NodeMaker& make, const Node& node, const AttentionForm& form, size_t input);
+// Returns K or V so, after its past (input `past`) if there is one.
+Value& with_past(NodeMaker& make, const Node& node, const AttentionForm& form, size_t input,
+                 size_t past);
+
+// Makes matrix products and a softmax of an Attention node of this form.
+void decompose_attention_node(Editor& editor, Node& node, const AttentionForm& form);
 
 // Writes sums over queries, keys and values [batch, heads, length, size] of any float dtype. Query
 // heads that share a key head are rows of one product: a view, not a copy.
 class AttentionMaker {
  public:
-  AttentionMaker(NodeMaker& make, const AttentionForm& form) : make_(make), form_(form) {}
+  AttentionMaker(NodeMaker& make, const Node& node, const AttentionForm& form)
+      : make_(make), form_(form), grouped_queries_(grouped_queries(node, form)) {}
 
   // The products of queries and keys with the scale, by default that of their size, in f32 and by
   // key head: [batch, key heads, grouped queries, keys].
@@ -45,6 +47,7 @@ class AttentionMaker {
 
   NodeMaker& make_;
   const AttentionForm& form_;
+  Dim grouped_queries_;
 };
 
 }  // namespace sluice

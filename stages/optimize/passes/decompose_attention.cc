@@ -1,4 +1,5 @@
-// Makes matrix products and a softmax of Attention, for which the engines have kernels.
+// Makes matrix products and a softmax of Attention that has no kernel of its own: what is not of
+// f32, and what gives its scores.
 //
 //   before:  %y = Attention(%q, %k, %v)
 //   after:   %1 = Transpose(%k) {perm = [0, 1, 3, 2]}   %2 = MatMul(%q, %1)   %3 = Mul(%2, scale)
@@ -30,11 +31,11 @@ constexpr float kHidden = -std::numeric_limits<float>::infinity();
 class Decomposition {
  public:
   Decomposition(Editor& editor, Node& node, const AttentionForm& form)
-      : node_(node), form_(form), make_(editor, node), parts_(make_, form) {}
+      : node_(node), form_(form), make_(editor, node), parts_(make_, node, form) {}
 
   void run() {
-    Value& keys = with_past(1, 4);
-    Value& values = with_past(2, 5);
+    Value& keys = with_past(make_, node_, form_, 1, 4);
+    Value& values = with_past(make_, node_, form_, 2, 5);
     find_visible_keys(keys);
     Value& scores = masked(capped(scaled(keys)));
     make_.give(0, combined(softmax(scores), values));
@@ -46,27 +47,6 @@ class Decomposition {
  private:
   Value& like(const Value& x, Op op, const std::vector<Value*>& inputs) {
     return make_.add(op, inputs, x.type());
-  }
-
-  // Returns Q, K or V as [batch, heads, sequence, size].
-  Value& heads_of(size_t input) {
-    Value& x = *node_.input(input);
-    if (x.type().rank() == 4) return x;
-    const int64_t heads = input == 0 ? form_.heads : form_.kv_heads;
-    const int64_t size = input == 2 ? form_.value_size : form_.key_size;
-    const std::vector<Dim> dims = x.type().dims;
-    return make_.transpose(
-        make_.reshape(x, {dims[0], dims[1], Dim::fixed(heads), Dim::fixed(size)}), {0, 2, 1, 3});
-  }
-
-  Value& with_past(size_t input, size_t past) {
-    Value& now = heads_of(input);
-    if (node_.input(past) == nullptr) return now;
-    Type type = now.type();
-    type.dims[2] = form_.keys;
-    Node& joint = make_.node(Op::kConcat, {node_.input(past), &now}, type);
-    joint.set(attributes::Concat::axis, int64_t{2});
-    return joint.output();
   }
 
   // Reads a mask of bools as visible keys, another as what is added to the scores. Keys after the
@@ -84,12 +64,12 @@ class Decomposition {
   }
 
   // Finds which keys are visible: not padding, and, if the node is causal, none after the query's
-  // own. The only query sees all keys.
+  // own.
   void find_visible_keys(Value& keys) {
     read_mask();
     may_see_nothing_ = node_.input(3) != nullptr || node_.input(6) != nullptr;
     const bool is_causal =
-        node_.get(attributes::Attention::is_causal) != 0 && form_.queries != Dim::fixed(1);
+        node_.get(attributes::Attention::is_causal) != 0 && !sees_all_keys(node_, form_);
     if (!is_causal && node_.input(6) == nullptr) return;
     Value& places = make_.places(keys, 2);
     Value* lengths = node_.input(6) == nullptr ? nullptr : &valid_keys(*node_.input(6));
@@ -133,8 +113,8 @@ class Decomposition {
 
   Value& scaled(Value& keys) {
     const float scale = node_.get(attributes::Attention::scale);
-    Value& scores =
-        parts_.scores(heads_of(0), keys, scale == 0 ? std::nullopt : std::optional(scale));
+    Value& scores = parts_.scores(heads_of(make_, node_, form_, 0), keys,
+                                  scale == 0 ? std::nullopt : std::optional(scale));
     show(0, scores);
     return scores;
   }
@@ -210,13 +190,17 @@ class Decomposition {
 };
 
 bool rewrite(Editor& editor, Node& node) {
-  if (node.op() != Op::kAttention) return false;
-  const auto form = read_attention_form(node);
-  if (form) Decomposition(editor, node, *form).run();
-  return form.has_value();
+  const auto form = node.op() == Op::kAttention ? read_removable_form(node) : std::nullopt;
+  if (!form || kernel_unsupported_reason(node, *form).empty()) return false;
+  decompose_attention_node(editor, node, *form);
+  return true;
 }
 
 }  // namespace
+
+void decompose_attention_node(Editor& editor, Node& node, const AttentionForm& form) {
+  Decomposition(editor, node, form).run();
+}
 
 Result<bool> decompose_attention(Graph& root, const Options&) {
   return on_every_node(root, rewrite);

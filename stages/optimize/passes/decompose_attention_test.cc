@@ -1,14 +1,34 @@
 #include <gtest/gtest.h>
 
 #include "stages/optimize/optimize_testing.h"
+#include "stages/optimize/passes/attention_parts.h"
 #include "stages/optimize/passes/passes.h"
 
 namespace sluice {
 namespace {
 
+// Decomposes nodes for which there is a kernel, too.
+Result<bool> decompose_all(Graph& root, const Options&) {
+  return on_every_node(root, [](Editor& editor, Node& node) {
+    const auto form = node.op() == Op::kAttention ? read_removable_form(node) : std::nullopt;
+    if (form) decompose_attention_node(editor, node, *form);
+    return form.has_value();
+  });
+}
+
+// Only what no kernel computes is decomposed: scores as a result, other elements than f32.
+TEST(DecomposeAttention, StaysWithAKernel) {
+  expect_unchanged(
+      decompose_attention,
+      R"(graph @main(%q: f32[2, 3, 4, 16], %k: f32[2, 3, 6, 16], %v: f32[2, 3, 6, 8]) -> (%y) {
+  %y: f32[2, 3, 4, 8] = Attention(%q, %k, %v)
+}
+)");
+}
+
 TEST(DecomposeAttention, Plain) {
   expect_rewrite(
-      decompose_attention,
+      decompose_all,
       R"(graph @main(%q: f32[2, 3, 4, 16], %k: f32[2, 3, 6, 16], %v: f32[2, 3, 6, 8]) -> (%y) {
   %y: f32[2, 3, 4, 8] = Attention(%q, %k, %v)
 }
@@ -26,7 +46,7 @@ TEST(DecomposeAttention, Plain) {
 
 // Open sizes stay what they are; heads that share a key head are rows of one product.
 TEST(DecomposeAttention, OpenSizes) {
-  expect_rewrite(decompose_attention,
+  expect_rewrite(decompose_all,
                  R"(symbol N = dim(@main, %q, 0) in [1, *]
 symbol S = dim(@main, %q, 1) in [1, *]
 symbol P = dim(@main, %pk, 2) in [0, *]
@@ -100,7 +120,7 @@ TEST(DecomposeAttention, Scores) {
                                  " {is_causal = 1, scale = 2.0, softcap = 3.0}"}) {
     SCOPED_TRACE(attributes);
     expect_decomposed(
-        decompose_attention,
+        decompose_all,
         around(kFour, "", "f32[2, 6, 4, 7] = Attention(%q, %k, %v)" + std::string(attributes)),
         Op::kAttention);
   }
@@ -112,7 +132,7 @@ TEST(DecomposeAttention, MaskOfFloats) {
        {"f32[5]", "f32[1]", "f32[4, 5]", "f32[1, 5]", "f32[4, 1]", "f32[6, 4, 5]",
         "f32[2, 1, 4, 5]", "f32[2, 6, 1, 5]", "f32[4, 3]", "f32[2, 1, 1, 2]"}) {
     SCOPED_TRACE(mask);
-    expect_decomposed(decompose_attention,
+    expect_decomposed(decompose_all,
                       around(kFour + std::string(", %m: ") + mask, "",
                              "f32[2, 6, 4, 7] = Attention(%q, %k, %v, %m) {is_causal = 1}"),
                       Op::kAttention);
@@ -125,7 +145,7 @@ TEST(DecomposeAttention, MaskOfBools) {
     for (const char* attributes : {"", " {is_causal = 1}"}) {
       SCOPED_TRACE(std::string(mask) + attributes);
       expect_decomposed(
-          decompose_attention,
+          decompose_all,
           around(
               kFour + std::string(", %m: f32") + mask,
               "  %0 = constant f32[] [0.0]\n  %b: bool" + std::string(mask) + " = Less(%m, %0)\n",
@@ -140,7 +160,7 @@ TEST(DecomposeAttention, RowsWithoutKeysGiveZeros) {
   for (const char* mask : {"bool[2, 3] [true, false, true, false, false, false]",
                            "f32[2, 3] [0.0, -inf, 1.0, -inf, -inf, -inf]"}) {
     SCOPED_TRACE(mask);
-    expect_decomposed(decompose_attention,
+    expect_decomposed(decompose_all,
                       around(inputs, "  %m = constant " + std::string(mask) + "\n",
                              "f32[1, 1, 2, 7] = Attention(%q, %k, %v, %m)"),
                       Op::kAttention);
@@ -152,7 +172,7 @@ TEST(DecomposeAttention, Padding) {
     for (const char* attributes : {"", " {is_causal = 1}"}) {
       SCOPED_TRACE(std::string(lengths) + attributes);
       expect_decomposed(
-          decompose_attention,
+          decompose_all,
           around(kFour, "  %l = constant " + std::string(lengths) + "\n",
                  "f32[2, 6, 4, 7] = Attention(%q, %k, %v, _, _, _, %l)" + std::string(attributes)),
           Op::kAttention);

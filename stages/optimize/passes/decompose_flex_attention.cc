@@ -48,7 +48,7 @@ Value& modified(NodeMaker& make, const Node& node, const Graph* body, Value& val
 void decompose(Editor& editor, Node& node, const AttentionForm& form) {
   const Type type = score_type(node, form);
   NodeMaker make(editor, node);
-  AttentionMaker parts(make, form);
+  AttentionMaker parts(make, node, form);
   const auto scale =
       node.has(Attributes::scale) ? std::optional(node.get(Attributes::scale)) : std::nullopt;
   Value& scores = parts.by_query_head(parts.scores(*node.input(0), *node.input(1), scale));
@@ -64,7 +64,7 @@ void decompose(Editor& editor, Node& node, const AttentionForm& form) {
 
 bool rewrite(Editor& editor, Node& node) {
   if (node.op() != Op::kFlexAttention) return false;
-  const auto form = read_attention_form(node);
+  const auto form = read_removable_form(node);
   if (!form || !keeps(node.get(Attributes::score_mod), score_type(node, *form)) ||
       !keeps(node.get(Attributes::prob_mod), score_type(node, *form)))
     return false;

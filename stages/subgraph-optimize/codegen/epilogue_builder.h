@@ -1,4 +1,4 @@
-// Writes epilogues by hand, for tests and benchmarks.
+// Writes epilogues by hand: those that kernels need for themselves, and those of tests.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/epilogue.h"

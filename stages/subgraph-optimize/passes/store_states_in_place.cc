@@ -53,9 +53,10 @@ Value* result_inside(const Value& result) {
   return body == nullptr ? nullptr : body->outputs()[result.result()];
 }
 
-// Returns whether the use is a matrix product, which reads the operand by strides.
+// Returns whether the use is a matrix product or attention, which reads the operand by strides.
 bool is_matrix_operand(const Use& use) {
   const auto is_matrix = [](const Use& at) {
+    if (at.node->op() == Op::kAttention) return at.input < 3;
     return (at.node->op() == Op::kMatMul || at.node->op() == Op::kGemm) && at.input < 2;
   };
   if (read_quantized(*use.node)) return false;

@@ -13,8 +13,14 @@ Result<void> lower_node(Lowering& lowering, Node& node) {
     return reads_matrix_in_place(node, *quantized)
                ? lower_quantized_matmul(lowering, contraction, *quantized)
                : lower_quantized(lowering, contraction, *quantized);
-  return contraction.anchor->op() == Op::kConv ? lower_conv(lowering, contraction)
-                                               : lower_matmul(lowering, contraction);
+  switch (contraction.anchor->op()) {
+    case Op::kAttention:
+      return lower_attention(lowering, contraction);
+    case Op::kConv:
+      return lower_conv(lowering, contraction);
+    default:
+      return lower_matmul(lowering, contraction);
+  }
 }
 
 }  // namespace

@@ -101,6 +101,7 @@ class Lowering {
 };
 
 Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction);  // MatMul and Gemm
+Result<void> lower_attention(Lowering& lowering, const Contraction& contraction);
 Result<void> lower_conv(Lowering& lowering, const Contraction& contraction);
 Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction,
                              const QuantizedContraction& quantized);
