@@ -37,9 +37,16 @@ void NodeMaker::give(size_t output, Value& value) {
     editor_.replace(result, add(Op::kIdentity, {&value}, value.type()));
 }
 
-void NodeMaker::finish() {
-  editor_.control().transfer({&model_}, made_);
-  graph_.erase_node(model_);
+void NodeMaker::finish() { finish({&model_}); }
+
+void NodeMaker::finish(const std::vector<Node*>& replaced) {
+  editor_.control().transfer(replaced, made_);
+  for (auto node = replaced.rbegin(); node != replaced.rend(); ++node) graph_.erase_node(**node);
+}
+
+void NodeMaker::abandon() {
+  for (auto made = made_.rbegin(); made != made_.rend(); ++made) graph_.erase_node(**made);
+  made_.clear();
 }
 
 Node& NodeMaker::node(Op op, const std::vector<Value*>& inputs, const Type& type) {
@@ -105,7 +112,6 @@ Value& NodeMaker::pad_end(Value& x, int64_t count, Value& element) {
   return add(Op::kPad, {&x, &add_ints(graph_, pads), &element}, type);
 }
 
-// i64 of rank 1.
 Value& NodeMaker::extent(Value& x, size_t axis) {
   const Dim& dim = x.type().dims[axis];
   if (dim.is_fixed()) return add_ints(graph_, {dim.value});

@@ -21,6 +21,10 @@ class NodeMaker {
   void give(size_t output, Value& value);
   // Erases the node, whose results are given.
   void finish();
+  // Does the same where the nodes, of which the node is one, became those made.
+  void finish(const std::vector<Node*>& replaced);
+  // Erases what was made, which nothing else reads.
+  void abandon();
 
   Node& node(Op op, const std::vector<Value*>& inputs, const Type& type);
   Value& add(Op op, const std::vector<Value*>& inputs, const Type& type);
@@ -34,7 +38,8 @@ class NodeMaker {
   Value& transpose(Value& x, const std::vector<int64_t>& order);
   // Adds elements after the last ones along the last axis.
   Value& pad_end(Value& x, int64_t count, Value& element);
-  // The size along an axis, and the numbers from 0 up to it, as i32 of rank 1.
+  // The size along an axis as i64 of rank 1; that, and the numbers from 0 up to it, as i32.
+  Value& extent(Value& x, size_t axis);
   Value& size(Value& x, size_t axis);
   Value& places(Value& x, size_t axis);
 
@@ -45,8 +50,6 @@ class NodeMaker {
   Value& integer(DType dtype, int64_t number);  // the same of an integer dtype, or bool
 
  private:
-  Value& extent(Value& x, size_t axis);
-
   Editor& editor_;
   Node& model_;
   Graph& graph_;

@@ -67,6 +67,10 @@ constexpr Pass kPasses[] = {
     // the fusion of epilogues, which takes an activation as one node.
     {"fuse-softmax", "makes one node of the decomposition of a softmax", fuse_softmax,
      PassLevel::kO3},
+    // Must run after softmax is one node, and before the fusion of epilogues and operands, which
+    // hides products in bodies.
+    {"fuse-attention", "makes one node of the products, scale, mask and softmax of attention",
+     fuse_attention, PassLevel::kO3},
     {"fuse-layer-normalization", "makes one node of the decomposition of a layer normalisation",
      fuse_layer_normalization, PassLevel::kO3},
     {"fuse-rms-normalization",

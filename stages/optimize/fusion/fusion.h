@@ -8,6 +8,7 @@
 namespace sluice {
 
 Result<bool> fold_batch_norm(Graph& root, const Options& options);
+Result<bool> fuse_attention(Graph& root, const Options& options);
 Result<bool> fuse_contraction_epilogue(Graph& root, const Options& options);
 Result<bool> fuse_elementwise(Graph& root, const Options& options);
 Result<bool> fuse_gelu(Graph& root, const Options& options);
