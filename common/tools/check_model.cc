@@ -24,10 +24,9 @@ uint64_t bytes_of(const Value& value) {
 
 // Returns true for work in the order of multiply-adds that count_multiply_adds does not count.
 bool has_uncounted_work(const Node& node) {
-  constexpr Op kHeavy[] = {Op::kCausalConvWithState, Op::kDFT,
-                           Op::kDeformConv,          Op::kEinsum,
-                           Op::kFlexAttention,       Op::kLinearAttention,
-                           Op::kSTFT};
+  constexpr Op kHeavy[] = {
+      Op::kCausalConvWithState, Op::kDFT, Op::kDeformConv, Op::kEinsum, Op::kFlexAttention,
+      Op::kLinearAttention,     Op::kSTFT};
   if (std::find(std::begin(kHeavy), std::end(kHeavy), node.op()) != std::end(kHeavy)) return true;
   return node.op() != Op::kFused && node.op() != Op::kCall && !node.bodies().empty();
 }
