@@ -151,8 +151,8 @@ class CellTileEmitter {
     }
     candidate = activate(1, clipped(candidate));
     // (1 - z) * candidate + z * h
-    Value* rest = b_.ir().CreateFMul(b_.ir().CreateFSub(one(), update), candidate);
-    give(b_.multiply_add(update, old_h(), rest));
+    Value* replaced = b_.ir().CreateFMul(b_.ir().CreateFSub(one(), update), candidate);
+    give(b_.multiply_add(update, old_h(), replaced));
   }
 
   void emit_lstm() {

@@ -22,12 +22,12 @@ int64_t CellTiles::whole(const CellPhase& phase, const Kind& kind) const {
 }
 
 std::vector<CellTiles::Units> CellTiles::units(const CellPhase& phase, const Kind& kind) const {
-  const int64_t hidden = spec_.cell.hidden, units = whole(phase, kind), rest = hidden % units;
+  const int64_t hidden = spec_.cell.hidden, units = whole(phase, kind), remainder = hidden % units;
   std::vector<Units> shapes;
   if (hidden >= units) shapes.push_back({static_cast<int>(units / plan_.lanes), plan_.lanes});
-  if (rest > 0) {
-    const auto last = static_cast<int>((rest - 1) / plan_.lanes);
-    shapes.push_back({last + 1, static_cast<int>(rest) - last * plan_.lanes});
+  if (remainder > 0) {
+    const auto last = static_cast<int>((remainder - 1) / plan_.lanes);
+    shapes.push_back({last + 1, static_cast<int>(remainder) - last * plan_.lanes});
   }
   return shapes;
 }
