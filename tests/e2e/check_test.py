@@ -72,18 +72,18 @@ class Check(unittest.TestCase):
                                 os.path.join(self.folder, "out.om"), *options)
 
     def test_says_why_nodes_stay_on_host_cpu(self):
-        halves = helper.make_tensor_value_info("h", TensorProto.FLOAT16, [2, 3])
-        product = helper.make_tensor_value_info("p", TensorProto.FLOAT16, [2, 2])
+        doubles = helper.make_tensor_value_info("h", TensorProto.DOUBLE, [2, 3])
+        product = helper.make_tensor_value_info("p", TensorProto.DOUBLE, [2, 2])
         save(self.model,
              [helper.make_node("MatMul", ["h", "w"], ["p"]),
               helper.make_node("Det", ["x"], ["d"], name="det")],
-             [halves, floats("x", [3, 3])], [product, floats("d", [])],
-             [("w", np.ones((3, 2), np.float16))])
+             [doubles, floats("x", [3, 3])], [product, floats("d", [])],
+             [("w", np.ones((3, 2), np.float64))])
         nodes = json.loads(self.check(0, "--format=json").stdout)["host_nodes"]
         self.assertEqual([(node["name"], node["reason"]) for node in nodes],
-                         [("p", "dtype f16, only f32"),
+                         [("p", "dtype f64, only f32, f16 and bf16"),
                           ("det", "no code is generated for this operator")])
-        self.assertIn("  100.0 % of the multiply-adds  (dtype f16, only f32)\n",
+        self.assertIn("  100.0 % of the multiply-adds  (dtype f64, only f32, f16 and bf16)\n",
                       self.check(0).stdout)
         save(self.model, [helper.make_node("Relu", ["x"], ["y"])], [floats("x", [2])],
              [floats("y", [2])])

@@ -178,6 +178,8 @@ class Orchestrator(unittest.TestCase):
                  "--symbolic=off", "--stable-order=on",
                  "--static-model-ops-lower-limit=2", "--host-scheduling-max-threshold=1",
                  "--denormals=ieee", "--math=high_precision", "--threads=1",
+                 "--precision-mode=allow_mix_precision", "--modify-mixlist=l",
+                 "--customize-dtypes=t",
                  "--dump-dir", self.path("dump"), "--stats", self.path("stats.json"),
                  "--verify=each",
                  "--max-constant-bytes=1000", "--error-format=text", "--progress=text", "--model=m",
