@@ -96,19 +96,6 @@ bool broadcasts_as_written(const Dim& a, const Dim& b) {
   return a == b || a == Dim::fixed(1) || b == Dim::fixed(1);
 }
 
-std::string matmul_unsupported_reason(const Node& node) {
-  const std::vector<Dim>&a = node.input(0)->type().dims, &b = node.input(1)->type().dims;
-  for (size_t axis = 3; axis <= std::min(a.size(), b.size()); ++axis) {
-    if (!broadcasts_as_written(a[a.size() - axis], b[b.size() - axis]))
-      return "batch sizes that may or may not be equal";
-  }
-  if (a.back() != (b.size() == 1 ? b[0] : b[b.size() - 2]))
-    return "operands that may or may not fit each other";
-  if (std::max(node.input(0)->type().rank(), node.input(1)->type().rank()) > 8)
-    return "more than six batch axes";
-  return {};
-}
-
 std::string anchor_unsupported_reason(const Node& node) {
   if (!is_contraction(node.op())) return fmt::format("{} is no contraction", op_name(node.op()));
   if (std::string reason = type_unsupported_reason(node); !reason.empty()) return reason;
@@ -119,7 +106,7 @@ std::string anchor_unsupported_reason(const Node& node) {
     case Op::kGemm:
       return gemm_unsupported_reason(node);
     default:
-      return matmul_unsupported_reason(node);
+      return matrices_unsupported_reason(node.input(0)->type(), node.input(1)->type());
   }
 }
 
@@ -190,6 +177,17 @@ bool is_image_operand(const std::vector<Dim>& operand, const std::vector<Dim>& r
 
 bool is_contraction_dtype(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
+std::string matrices_unsupported_reason(const Type& first, const Type& second) {
+  const std::vector<Dim>&a = first.dims, &b = second.dims;
+  for (size_t axis = 3; axis <= std::min(a.size(), b.size()); ++axis) {
+    if (!broadcasts_as_written(a[a.size() - axis], b[b.size() - axis]))
+      return "batch sizes that may or may not be equal";
+  }
+  if (a.back() != (b.size() == 1 ? b[0] : b[b.size() - 2]))
+    return "operands that may or may not fit each other";
+  return std::max(a.size(), b.size()) > 8 ? "more than six batch axes" : "";
 }
 
 bool is_contraction(Op op) {

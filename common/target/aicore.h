@@ -18,6 +18,9 @@ std::string aicore_unsupported_reason(const Node& node);
 // f32.
 bool is_contraction_dtype(DType dtype);
 
+// Returns why no kernel multiplies matrices of these types, as MatMul does, or an empty text.
+std::string matrices_unsupported_reason(const Type& a, const Type& b);
+
 // Returns true for Conv, MatMul, Gemm and those over integers, which can be anchors.
 bool is_contraction(Op op);
 

@@ -38,10 +38,12 @@ bool is_one_number(const Value* value) {
 }
 
 // Returns true for one number, or one per column along the last axis.
-bool is_per_column(const Value* value, int64_t columns) {
+bool is_per_column(const Value* value, const Dim& columns) {
   if (is_one_number(value)) return true;
-  const auto dims = value->type().extents();
-  return dims && value->type().element_count() == columns && dims->back() == columns;
+  const std::vector<Dim>& dims = value->type().dims;
+  return !dims.empty() && dims.back() == columns &&
+         std::all_of(dims.begin(), dims.end() - 1,
+                     [](const Dim& dim) { return dim == Dim::fixed(1); });
 }
 
 std::string shape_unsupported_reason(const Value& value) {
@@ -56,6 +58,7 @@ std::string conv_unsupported_reason(const Node& conv, const Type& x, const Type&
   if (x.rank() != 4 || w.rank() != 4)
     return fmt::format("a convolution of rank {}, only 2-d ones", x.rank());
   if (!x.dims[1].is_fixed()) return "channels whose number is not fixed";
+  if (!w.is_fixed()) return "weights whose shape is not fixed";
   if (conv.get(attributes::Window::auto_pad) != "NOTSET") return "padding that is not explicit";
   const std::vector<int64_t> pads = conv.get(attributes::Strided::pads);
   if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad < 0; }))
@@ -63,37 +66,47 @@ std::string conv_unsupported_reason(const Node& conv, const Type& x, const Type&
   return {};
 }
 
-std::string matrix_unsupported_reason(const Node& anchor, const Type& x, const Type& w) {
-  if (w.rank() != 2 || x.rank() < 2) return "integer matrices other than [..., m, k] times [k, n]";
-  if (!x.dims.back().is_fixed()) return "sums whose length is not fixed";
-  if (anchor.op() == Op::kGemm && anchor.get(attributes::Gemm::transA) != 0)
-    return "a transposed first operand of integers";
-  return {};
+std::string matrix_unsupported_reason(const QuantizedContraction& q, bool has_epilogue) {
+  const Type &x = q.x.integers->type(), &w = q.w.integers->type();
+  if (q.anchor->op() == Op::kGemm) {
+    if (q.anchor->get(attributes::Gemm::transA) != 0)
+      return "a transposed first operand of integers";
+  } else if (std::string reason = matrices_unsupported_reason(x, w); !reason.empty()) {
+    return reason;
+  }
+  return x.dims.back().is_fixed() || !has_epilogue ? "" : "sums whose length is not fixed";
 }
 
-std::string operand_unsupported_reason(const Node& node, const QuantizedContraction& q) {
+// Returns the number of products of a sum; 0 where it is not fixed.
+int64_t sum_length(const QuantizedContraction& q) {
+  if (!q.is_conv()) {
+    const Dim& length = q.x.integers->type().dims.back();
+    return length.is_fixed() ? length.value : 0;
+  }
+  const Type& w = q.w.integers->type();
+  const int64_t channels = w.dims[0].is_fixed() ? w.dims[0].value : 0;
+  return channels > 0 ? w.element_count().value_or(0) / channels : 0;
+}
+
+std::string operand_unsupported_reason(const QuantizedContraction& q, bool has_epilogue) {
   for (const Value* value : {q.x.integers, q.w.integers}) {
     if (!is_byte(value->type().dtype))
       return fmt::format("integers of dtype {}, only i8 and u8", dtype_name(value->type().dtype));
+    if (value->type().rank() < 1) return "operands of rank 0";
     if (std::string reason = shape_unsupported_reason(*value); !reason.empty()) return reason;
   }
-  if (!outside(node, *q.w.integers).is_constant())
-    return "weights of integers that are no constant";
-  if (!q.w.integers->type().is_fixed()) return "weights whose shape is not fixed";
   const Type& w = q.w.integers->type();
   std::string reason = q.is_conv() ? conv_unsupported_reason(*q.anchor, q.x.integers->type(), w)
-                                   : matrix_unsupported_reason(*q.anchor, q.x.integers->type(), w);
+                                   : matrix_unsupported_reason(q, has_epilogue);
   if (!reason.empty()) return reason;
-  const int64_t columns = (*w.extents())[static_cast<size_t>(column_axis(*q.anchor))];
   if (!is_one_number(q.x.scale) || !is_one_number(q.x.zero_point))
     return "a scale or zero point for each row";
+  const int64_t axis = column_axis(*q.anchor);
+  const Dim columns = axis < 0 ? Dim::fixed(1) : w.dims[static_cast<size_t>(axis)];
   if (!is_per_column(q.w.scale, columns) || !is_per_column(q.w.zero_point, columns))
     return "scales that are neither one nor one per column";
-  if (q.w.zero_point != nullptr && !outside(node, *q.w.zero_point).is_constant())
-    return "a zero point of weights that is no constant";
-  if (columns > 0 && *w.element_count() / columns > kMaxProducts)
-    return fmt::format("sums of more than {} products", kMaxProducts);
-  return {};
+  return sum_length(q) > kMaxProducts ? fmt::format("sums of more than {} products", kMaxProducts)
+                                      : "";
 }
 
 std::string result_unsupported_reason(const Node& node, const QuantizedContraction& q) {
@@ -187,17 +200,21 @@ bool is_integer_contraction(Op op) {
          op == Op::kMatMulInteger;
 }
 
+bool reads_matrix_in_place(const Node& node, const QuantizedContraction& q) {
+  if (q.is_conv()) return false;
+  const bool is_known = outside(node, *q.w.integers).is_constant() &&
+                        (q.w.zero_point == nullptr || outside(node, *q.w.zero_point).is_constant());
+  return !is_known || q.w.integers->type().rank() != 2 || q.x.integers->type().rank() < 2;
+}
+
 int64_t column_axis(const Node& anchor) {
-  switch (anchor.op()) {
-    case Op::kConv:
-    case Op::kConvInteger:
-    case Op::kQLinearConv:
-      return 0;
-    case Op::kGemm:
-      return anchor.get(attributes::Gemm::transB) != 0 ? 0 : 1;
-    default:
-      return 1;
-  }
+  if (anchor.op() == Op::kConv || anchor.op() == Op::kConvInteger ||
+      anchor.op() == Op::kQLinearConv)
+    return 0;
+  if (anchor.op() == Op::kGemm) return anchor.get(attributes::Gemm::transB) != 0 ? 0 : 1;
+  const int64_t rank =
+      static_cast<int64_t>(anchor.input(anchor.op() == Op::kQLinearMatMul ? 3 : 1)->type().rank());
+  return rank > 1 ? rank - 1 : -1;
 }
 
 std::optional<double> known_number(const Value& value) {
@@ -242,9 +259,16 @@ std::optional<QuantizedContraction> read_quantized(const Node& node) {
 }
 
 std::string quantized_unsupported_reason(const Node& node, const QuantizedContraction& q) {
-  if (std::string reason = operand_unsupported_reason(node, q); !reason.empty()) return reason;
+  const bool has_epilogue = q.result->type().dtype != DType::kI32;
+  if (std::string reason = operand_unsupported_reason(q, has_epilogue); !reason.empty())
+    return reason;
   if (std::string reason = result_unsupported_reason(node, q); !reason.empty()) return reason;
   return node.op() == Op::kFused ? remainder_unsupported_reason(q) : "";
+}
+
+std::string integer_sums_unsupported_reason(const Node& node, const QuantizedContraction& q) {
+  std::string reason = operand_unsupported_reason(q, false);
+  return reason.empty() ? shape_unsupported_reason(node.output()) : reason;
 }
 
 }  // namespace sluice

@@ -53,6 +53,10 @@ std::optional<QuantizedContraction> read_quantized(const Node& node);
 // its anchor, and its epilogue is not checked.
 std::string quantized_unsupported_reason(const Node& node, const QuantizedContraction& quantized);
 
+// Returns the same of a contraction whose sums are its result, as i32: whatever its own result is.
+std::string integer_sums_unsupported_reason(const Node& node,
+                                            const QuantizedContraction& quantized);
+
 // Returns the single element of a constant whose bytes are in the graph.
 std::optional<double> known_number(const Value& value);
 
@@ -60,7 +64,12 @@ std::optional<double> known_number(const Value& value);
 // is not negative, one for each index of that axis.
 bool is_byte_dequantization(const Node* node, int64_t axis);
 
-// Returns the axis of an anchor's second operand that becomes the result's channels or columns.
+// Returns whether a kernel takes the second matrix as it is in memory, with a shape that need not
+// be fixed; others are packed before: constants, and the weights of convolutions.
+bool reads_matrix_in_place(const Node& node, const QuantizedContraction& quantized);
+
+// Returns the axis of an anchor's second operand that becomes the result's channels or columns; -1
+// for a vector.
 int64_t column_axis(const Node& anchor);
 
 }  // namespace sluice

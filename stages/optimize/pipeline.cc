@@ -20,6 +20,9 @@ constexpr Pass kPasses[] = {
     {"fold-transpose-into-weights",
      "transposes integers of weights instead of their dequantized values",
      fold_transpose_into_weights, PassLevel::kO3},
+    // Must run before sums of integers are fused with what follows them.
+    {"decompose-quantized-product", "makes plainer nodes of products of integers without kernels",
+     decompose_quantized_product, PassLevel::kO3},
     // Must run before weights are folded to floats.
     {"fuse-quantized-contraction",
      "fuses convolutions and matrix products with the quantization around them",
@@ -34,10 +37,7 @@ constexpr Pass kPasses[] = {
      decompose_cross_entropy, PassLevel::kO3},
     {"decompose-einsum", "makes matrix products and sums of einsums", decompose_einsum,
      PassLevel::kO3},
-    // Must run after quantized contractions are fused, which leaves those without kernels.
-    {"decompose-quantized-product", "makes products of floats of those over integers",
-     decompose_quantized_product, PassLevel::kO3},
-    // The same, for padding and convolutions.
+    // Must run before chains of views, padding and convolutions are fused.
     {"decompose-causal-convolution", "makes a convolution of one with a state",
      decompose_causal_convolution, PassLevel::kO3},
     // Must run before the passes that need constants.

@@ -98,12 +98,33 @@ TEST(FuseQuantizedContraction, LeavesScalesAlongTheReduction) {
 )");
 }
 
-TEST(FuseQuantizedContraction, LeavesWeightsThatAreNoConstant) {
-  expect_unchanged(fuse_quantized_contraction, R"(graph @main(%x: i8[4, 3], %w: i8[3, 2]) -> (%y) {
+TEST(FuseQuantizedContraction, WeightsThatAreNoConstant) {
+  expect_rewrite(fuse_quantized_contraction,
+                 R"(graph @main(%x: i8[2, 4, 3], %w: i8[2, 3, 2]) -> (%y) {
   %t = constant f32[] [0.5]
-  %0: f32[4, 3] = DequantizeLinear(%x, %t)
-  %1: f32[3, 2] = DequantizeLinear(%w, %t)
-  %y: f32[4, 2] = MatMul(%0, %1)
+  %0: f32[2, 4, 3] = DequantizeLinear(%x, %t)
+  %1: f32[2, 3, 2] = DequantizeLinear(%w, %t)
+  %y: f32[2, 4, 2] = MatMul(%0, %1)
+}
+)",
+                 R"(graph @main(%x: i8[2, 4, 3], %w: i8[2, 3, 2]) -> (%y) {
+  %y: f32[2, 4, 2] = Fused(%x, %w) {anchor = 2, body = @y}
+}
+graph @y(%x: i8[2, 4, 3], %w: i8[2, 3, 2]) -> (%y) fused {
+  %t = constant f32[] [0.5]
+  %0: f32[2, 4, 3] = DequantizeLinear(%x, %t)
+  %1: f32[2, 3, 2] = DequantizeLinear(%w, %t)
+  %y: f32[2, 4, 2] = MatMul(%0, %1)
+}
+)");
+}
+
+// Such sums may be computed in pieces, after which nothing else is done.
+TEST(FuseQuantizedContraction, LeavesSumsOfOpenLength) {
+  expect_unchanged(fuse_quantized_contraction, R"(symbol K = dim(@main, %x, 1) in [1, *]
+graph @main(%x: i8[4, K], %w: i8[K, 2]) -> (%y) {
+  %0: i32[4, 2] = MatMulInteger(%x, %w)
+  %y: f32[4, 2] = Cast(%0) {to = 1}
 }
 )");
 }

@@ -221,7 +221,7 @@ class NestEmitter {
     }
     const int lanes = nest_.plan.lanes, vectors = nest_.plan.vectors;
     Value* remainder = b_.sub(b_.value(nest_.columns), b_.mul(panel, nest_.plan.nr));
-    if (b_.has_masks()) {
+    if (b_.has_masks() || nest_.has_masked_tiles) {
       Value* count = b_.ceil_div(remainder, b_.index(lanes));
       Value* active = b_.sub(remainder, b_.mul(b_.sub(count, b_.index(1)), lanes));
       emit_choice(b_, count, numbers(1, vectors), [&](int used) {

@@ -35,6 +35,8 @@ struct ContractionNest {
   bool has_many_rows = false;
   // prepare_panels does work: one panel is prepared at a time, and blocks share panels before rows.
   bool panels_are_dear = false;
+  // Tiles store any number of lanes, whatever the profile.
+  bool has_masked_tiles = false;
 
   // Is called once per batch entry of a block, before its tiles. May be empty.
   std::function<void(llvm::Value* entry)> enter;

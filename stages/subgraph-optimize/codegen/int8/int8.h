@@ -49,6 +49,27 @@ Int8Plan choose_int8_plan(const Int8ConvSpec& spec, const DeviceProfile& profile
 Result<GeneratedKernel> generate_int8_conv(const Int8ConvSpec& spec, const DeviceProfile& profile);
 std::string canonical_text(const Int8ConvSpec& spec);
 
+// A product of matrices that are both known only when the kernel runs:
+//
+//   y[batch, i, j] = result of the sum over k of (x[batch, i, k] - x zero) * (w[batch, k, j] - w
+//   zero)
+//
+// Of the product a is x, whose a_k_stride is 1, and b is w, one of whose strides is 1. The kernel
+// packs panels of w. A sum of symbolic length may be summed in pieces, so it has no epilogue.
+//
+// Pointers: y, x, w; with has_w_zero one byte, or with w_zero_per_column a byte for each column;
+// with x_zero_is_operand one byte; the epilogue's operands. There is no bias.
+struct Int8MatMulSpec {
+  MatMulSpec product;
+  Int8Numbers numbers;
+  bool w_signed = false;
+  bool w_zero_per_column = false;
+};
+
+Result<GeneratedKernel> generate_int8_matmul(const Int8MatMulSpec& spec,
+                                             const DeviceProfile& profile);
+std::string canonical_text(const Int8MatMulSpec& spec);
+
 // A convolution with groups == ci == co. Packed weights are signed bytes [kh * kw][nr], nr =
 // channels rounded up to the lanes. The sums over the reduction are not read. Zero points are in
 // the range of packed weights. The pointers are those of Int8ConvSpec.

@@ -115,8 +115,10 @@ class Int8ConvEmitter {
     const auto column = [&](Value* array) {
       return array == nullptr ? p_.sums : b_.at(array, channel);
     };
-    IrValues values = {
-        x, weights, y, row, p_.x_zero, column(p_.sums), column(p_.w_zero), column(p_.bias)};
+    IrValues values = neutral_int8_arguments(b_);
+    values[kX] = x, values[kW] = weights, values[kY] = y, values[kRow] = row;
+    values[kXZero] = p_.x_zero, values[kSums] = column(p_.sums);
+    values[kWZero] = column(p_.w_zero), values[kBias] = column(p_.bias);
     for (size_t n = 0; n < p_.operands.size(); ++n)
       values.push_back(
           b_.at(p_.operands[n], b_.mul(channel, s_.epilogue.operands[n].column_stride)));

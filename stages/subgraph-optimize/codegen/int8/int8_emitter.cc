@@ -82,8 +82,13 @@ Value* Int8Emitter::add_products_of_fours(Value* sum, Value* x, Value* w) {
 }
 
 void Int8Emitter::finish(Value* sums, const Epilogue& epilogue,
-                         const std::function<Value*(int)>& load, Value* y, int active) {
+                         const std::function<Value*(int)>& load, Value* y, int active,
+                         Value* mask) {
   Value* stored = emit_epilogue(b_, epilogue, sums, load);
+  if (mask != nullptr) {
+    b_.ir().CreateMaskedStore(stored, y, llvm::Align(1), mask);
+    return;
+  }
   if (int8_stored_bytes(epilogue) == 1) return store_bytes(stored, y, active);
   b_.store_vector(b_.ir().CreateBitCast(stored, b_.vector_type(lanes_of(sums))), y, active);
 }
@@ -92,14 +97,15 @@ int64_t int8_stored_bytes(const Epilogue& epilogue) {
   return dtype_bits(epilogue.stored(DType::kI32)) / 8;
 }
 
-Result<void> check_int8_numbers(const Int8Numbers& numbers, const Epilogue& epilogue) {
+Result<void> check_int8_numbers(const Int8Numbers& numbers, const Epilogue& epilogue,
+                                size_t batch_rank) {
   const int32_t low = numbers.x_signed ? -128 : 0;
   if (numbers.x_zero < low || numbers.x_zero > low + 255)
     return make_error(ErrorCode::kCodegen, "int8 kernel with {} as zero point of x",
                       numbers.x_zero);
   if (const int64_t bytes = int8_stored_bytes(epilogue); bytes != 1 && bytes != 4)
     return make_error(ErrorCode::kCodegen, "int8 kernel with results of {} bytes", bytes);
-  return check_epilogue(epilogue, 1, DType::kI32);
+  return check_epilogue(epilogue, batch_rank, DType::kI32);
 }
 
 std::string canonical_text(const Int8Numbers& n) {

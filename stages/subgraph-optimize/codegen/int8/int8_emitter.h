@@ -37,9 +37,11 @@ class Int8Emitter {
   // of i32.
   llvm::Value* add_products_of_fours(llvm::Value* sum, llvm::Value* x, llvm::Value* w);
 
-  // Stores what the epilogue makes of the sums; y points at the first element of the vector.
+  // Stores what the epilogue makes of the sums; y points at the first element of the vector. The
+  // mask, unless it is null, tells the active lanes.
   void finish(llvm::Value* sums, const Epilogue& epilogue,
-              const std::function<llvm::Value*(int)>& load, llvm::Value* y, int active);
+              const std::function<llvm::Value*(int)>& load, llvm::Value* y, int active,
+              llvm::Value* mask = nullptr);
 
  private:
   KernelBuilder& b_;
@@ -48,7 +50,8 @@ class Int8Emitter {
 // Returns the bytes of one stored element.
 int64_t int8_stored_bytes(const Epilogue& epilogue);
 // Returns kCodegen for numbers outside their types, and for epilogues that do not fit.
-Result<void> check_int8_numbers(const Int8Numbers& numbers, const Epilogue& epilogue);
+Result<void> check_int8_numbers(const Int8Numbers& numbers, const Epilogue& epilogue,
+                                size_t batch_rank = 1);
 std::string canonical_text(const Int8Numbers& numbers);
 // The operands of a kernel; w_zero and bias are between the packed weights and the epilogue's
 // operands.

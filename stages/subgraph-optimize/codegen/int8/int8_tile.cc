@@ -9,8 +9,6 @@ namespace {
 
 using llvm::Value;
 
-enum Argument : unsigned { kX, kW, kY, kRow, kXZero, kSums, kWZero, kBias, kOperands };
-
 // Emits the tile function:
 //
 //   acc[splits][rows][vectors] = 0; row sums[rows] = 0 (these only with zero points of w)
@@ -22,7 +20,9 @@ enum Argument : unsigned { kX, kW, kY, kRow, kXZero, kSums, kWZero, kBias, kOper
 //   for vector j:
 //     for row i (written out up to 8 sums, otherwise a loop, the sums on the stack):
 //       y[i][j] = result(sum of acc[s][i][j] over s + bias[j] - x zero * sums[j]
-//                        - row sums[i] * w zero[j])
+//                        - row sums[i] * w zero[j] + y[i][j] where sums continue)
+//
+// Centered operands have no zero points.
 class Int8TileEmitter {
  public:
   Int8TileEmitter(KernelBuilder& builder, const TileShape& shape, const Int8Reduction& reduction,
@@ -35,15 +35,19 @@ class Int8TileEmitter {
         output_(output) {
     const int sums = shape.rows * shape.vectors;
     // Small tiles keep several sums per element, which are added up at the end.
-    while (splits_ * sums < 8 && splits_ * 2 <= reduction.steps) splits_ *= 2;
+    const bool is_long = reduction.steps == 0;
+    while (splits_ * sums < 8 && (is_long || splits_ * 2 <= reduction.steps)) splits_ *= 2;
     unroll_ = std::max<int64_t>(splits_, sums >= 20 ? 2 : sums >= 8 ? 4 : 8);
   }
 
   llvm::Function* emit() {
     std::vector<llvm::Type*> parameters(kOperands + output_.operand_rows.size(), b_.pointer_type());
     parameters[kRow] = b_.index_type();
-    parameters[kXZero] = b_.ir().getInt32Ty();
+    parameters[kXZero] = parameters[kContinues] = b_.ir().getInt32Ty();
+    parameters[kSteps] = parameters[kActive] = b_.index_type();
     function_ = b_.begin_function("tile", parameters);
+    b_.set_symbols(argument(kSymbols));
+    if (shape_.active == 0) mask_ = b_.mask(argument(kActive), shape_.lanes);
     finish(reduce());
     b_.ret_void();
     return function_;
@@ -54,6 +58,9 @@ class Int8TileEmitter {
   int active(int vector) const {
     return vector == shape_.vectors - 1 ? shape_.active : shape_.lanes;
   }
+  // Returns the mask for operands and results of a vector, null where constants tell.
+  Value* mask(int vector) const { return active(vector) == 0 ? mask_ : nullptr; }
+  bool has_row_sums() const { return numbers_.has_w_zero && !reduction_.is_centered; }
   size_t sum_index(int64_t split, int row, int vector) const {
     return (static_cast<size_t>(split) * shape_.rows + row) * shape_.vectors + vector;
   }
@@ -63,7 +70,10 @@ class Int8TileEmitter {
 
   // Returns the panel's bytes of one vector at one step.
   Value* load_weights(Value* w, int vector) {
-    Value* pointer = ints_.bytes_at(w, int64_t{vector} * shape_.lanes * reduction_.unit);
+    const int64_t column = int64_t{vector} * shape_.lanes;
+    if (reduction_.is_centered)
+      return as_pairs(ints_.load_ints(b_.at(w, column), shape_.lanes, shape_.lanes));
+    Value* pointer = ints_.bytes_at(w, column * reduction_.unit);
     if (reduction_.unit == 4) return ints_.load_ints(pointer, shape_.lanes, shape_.lanes);
     return ints_.widened(ints_.load_bytes(pointer, 2 * shape_.lanes, 2 * shape_.lanes), 16, true);
   }
@@ -99,7 +109,7 @@ class Int8TileEmitter {
         Value*& sum = sums[sum_index(u % splits_, i, j)];
         sum = add_products(sum, row, columns[j]);
       }
-      if (numbers_.has_w_zero)
+      if (has_row_sums())
         sums[product_sums() + i] = add_products(sums[product_sums() + i], row, ones());
     }
     b_.keep_memory_order();
@@ -107,12 +117,11 @@ class Int8TileEmitter {
 
   // Returns the sums [row][vector], then, with zero points of w, each row's sum of x in every lane.
   IrValues reduce() {
-    const size_t count =
-        product_sums() + (numbers_.has_w_zero ? static_cast<size_t>(shape_.rows) : 0);
+    const size_t count = product_sums() + (has_row_sums() ? static_cast<size_t>(shape_.rows) : 0);
     IrValues carried(count, ints_.ints(0, shape_.lanes));
     carried.push_back(argument(kX));
     carried.push_back(argument(kW));
-    const int64_t w_stride = reduction_.nr * reduction_.unit;
+    const int64_t w_stride = reduction_.nr * (reduction_.is_centered ? 4 : reduction_.unit);
     const auto steps = [&](IrValues values, int64_t steps_here) {
       Value* w = values.back();
       values.pop_back();
@@ -124,10 +133,18 @@ class Int8TileEmitter {
       values.push_back(ints_.bytes_at(w, w_stride * steps_here));
       return values;
     };
-    const int64_t whole = reduction_.steps / unroll_ * unroll_;
-    carried = b_.loop(b_.index(0), b_.index(whole), unroll_, carried,
-                      [&](Value*, const IrValues& values) { return steps(values, unroll_); });
-    carried = steps(carried, reduction_.steps - whole);
+    if (reduction_.steps > 0) {
+      const int64_t whole = reduction_.steps / unroll_ * unroll_;
+      carried = b_.loop(b_.index(0), b_.index(whole), unroll_, carried,
+                        [&](Value*, const IrValues& values) { return steps(values, unroll_); });
+      carried = steps(carried, reduction_.steps - whole);
+    } else {
+      Value* whole = b_.mul(b_.div(argument(kSteps), unroll_), unroll_);
+      carried = b_.loop(b_.index(0), whole, unroll_, carried,
+                        [&](Value*, const IrValues& values) { return steps(values, unroll_); });
+      carried = b_.loop(whole, argument(kSteps), 1, carried,
+                        [&](Value*, const IrValues& values) { return steps(values, 1); });
+    }
     carried.resize(count);
     return add_splits(carried);
   }
@@ -141,13 +158,16 @@ class Int8TileEmitter {
     return results;
   }
 
-  Value* load_column(Argument array, int vector) {
+  Value* load_column(Int8Argument array, int vector) {
+    const int exist = active(vector) == 0 ? shape_.lanes : active(vector);
     return ints_.load_ints(b_.at(argument(array), int64_t{vector} * shape_.lanes), shape_.lanes,
-                           active(vector));
+                           exist);
   }
 
   // Returns bias - x zero * sums, which is the same for all rows.
   Value* column_base(int vector) {
+    if (reduction_.is_centered)
+      return numbers_.has_bias ? load_column(kBias, vector) : ints_.ints(0, shape_.lanes);
     Value* x_zero = b_.broadcast(argument(kXZero), shape_.lanes);
     Value* base = b_.ir().CreateNeg(b_.ir().CreateMul(x_zero, load_column(kSums, vector)));
     return numbers_.has_bias ? b_.ir().CreateAdd(base, load_column(kBias, vector)) : base;
@@ -155,11 +175,11 @@ class Int8TileEmitter {
 
   Value* load_operand(int operand, Value* row, int vector) {
     const int64_t column_stride = output_.epilogue->operands[operand].column_stride.factor;
-    Value* offset =
-        b_.mul(b_.add(argument(kRow), row), output_.operand_rows[operand].row_stride.factor);
+    Value* offset = b_.mul(b_.add(argument(kRow), row), output_.operand_rows[operand].row_stride);
     Value* address = b_.at(b_.at(argument(kOperands + static_cast<unsigned>(operand)), offset),
                            vector * shape_.lanes * column_stride);
     if (column_stride == 0) return b_.broadcast(b_.load_float(address), shape_.lanes);
+    if (mask(vector) != nullptr) return b_.load_masked(address, shape_.lanes, mask(vector));
     return b_.load_vector(address, shape_.lanes, active(vector));
   }
 
@@ -173,7 +193,7 @@ class Int8TileEmitter {
   Column load_shared(int vector) {
     Column column;
     column.base = column_base(vector);
-    if (numbers_.has_w_zero) column.w_zero = load_column(kWZero, vector);
+    if (has_row_sums()) column.w_zero = load_column(kWZero, vector);
     for (size_t n = 0; n < output_.operand_rows.size(); ++n) {
       const bool is_shared = output_.operand_rows[n].row_stride.is_fixed_at(0);
       column.operands.push_back(is_shared ? load_operand(static_cast<int>(n), b_.index(0), vector)
@@ -187,20 +207,29 @@ class Int8TileEmitter {
     if (row_sum != nullptr) sum = b_.ir().CreateSub(sum, b_.ir().CreateMul(row_sum, column.w_zero));
     const int64_t bytes = int8_stored_bytes(*output_.epilogue);
     Value* y =
-        ints_.bytes_at(ints_.bytes_at(argument(kY), b_.mul(row, output_.row_stride.factor * bytes)),
+        ints_.bytes_at(ints_.bytes_at(argument(kY), b_.mul(b_.mul(row, output_.row_stride), bytes)),
                        vector * shape_.lanes * bytes);
+    if (reduction_.continues) sum = b_.ir().CreateAdd(sum, earlier_sums(y, vector));
     ints_.finish(
         sum, *output_.epilogue,
         [&](int operand) {
           return column.operands[operand] ? column.operands[operand]
                                           : load_operand(operand, row, vector);
         },
-        y, active(vector));
+        y, active(vector), mask(vector));
+  }
+
+  // Returns what y has where sums continue, otherwise 0.
+  Value* earlier_sums(Value* y, int vector) {
+    Value* sums = mask(vector) != nullptr ? b_.load_masked(y, shape_.lanes, mask(vector))
+                                          : b_.load_vector(y, shape_.lanes, active(vector));
+    return b_.ir().CreateAnd(b_.ir().CreateBitCast(sums, ints_.int_vector(shape_.lanes)),
+                             b_.broadcast(argument(kContinues), shape_.lanes));
   }
 
   void finish(const IrValues& results) {
     const auto row_sum = [&](int i) {
-      return numbers_.has_w_zero ? results[sum_index(1, 0, 0) + i] : nullptr;
+      return has_row_sums() ? results[sum_index(1, 0, 0) + i] : nullptr;
     };
     if (shape_.rows * shape_.vectors > 8) return finish_in_loop(results);
     for (int j = 0; j < shape_.vectors; ++j) {
@@ -225,7 +254,7 @@ class Int8TileEmitter {
           return ints_.load_ints(b_.at(buffer, b_.mul(number, shape_.lanes)), shape_.lanes,
                                  shape_.lanes);
         };
-        Value* row_sum = numbers_.has_w_zero ? saved(b_.add(row, b_.index(row_sums))) : nullptr;
+        Value* row_sum = has_row_sums() ? saved(b_.add(row, b_.index(row_sums))) : nullptr;
         finish_vector(saved(b_.add(b_.mul(row, shape_.vectors), b_.index(j))), row_sum, row, j,
                       column);
       });
@@ -239,11 +268,20 @@ class Int8TileEmitter {
   const Int8Numbers& numbers_;
   const TileOutput& output_;
   llvm::Function* function_ = nullptr;
+  Value* mask_ = nullptr;  // of the last vector
   int64_t splits_ = 1;
   int64_t unroll_ = 4;
 };
 
 }  // namespace
+
+IrValues neutral_int8_arguments(KernelBuilder& b) {
+  auto* none = llvm::Constant::getNullValue(b.pointer_type());
+  IrValues values(kOperands, none);
+  values[kRow] = values[kSteps] = values[kActive] = b.index(0);
+  values[kXZero] = values[kContinues] = b.ir().getInt32(0);
+  return values;
+}
 
 llvm::Function* emit_int8_tile(KernelBuilder& builder, const TileShape& shape,
                                const Int8Reduction& reduction, const Int8Numbers& numbers,

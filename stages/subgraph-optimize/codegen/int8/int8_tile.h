@@ -8,15 +8,41 @@
 namespace sluice {
 
 struct Int8Reduction {
-  int64_t steps = 1;       // each of `unit` products
+  int64_t steps = 1;       // each of `unit` products; 0: an argument of the tile function
   int unit = 4;            // 4: bytes; 2: x as 16 bits
   int64_t row_stride = 0;  // of x, in bytes; steps are 4 bytes apart
   int64_t nr = 0;          // columns of a panel
+  // Both operands are of 16 bits and less their zero points; the unit is 2.
+  bool is_centered = false;
+  // Sums continue in those that y has, where the tile function's argument says so.
+  bool continues = false;
 };
 
-// Writes an internal function void(x, w, y, row, x zero, sums, w zero, bias, operands...): x, w, y
-// point at the tile, row (i64) is its first row, x zero is an i32; the arrays point at the tile's
-// first column, and those that the numbers lack are never read.
+// The parameters of a tile function. x, w, y point at the tile, row (i64) is its first row, x zero
+// is an i32; the arrays sums, w zero and bias point at the tile's first column, and those that the
+// numbers lack are never read. steps (i64) is read where the reduction has none, continues (i32) is
+// -1 or 0, symbols are those of the kernel, active (i64) counts the lanes of the last vector where
+// the shape has 0: its arrays then have whole vectors. Pointers to the epilogue's operands follow.
+enum Int8Argument : unsigned {
+  kX,
+  kW,
+  kY,
+  kRow,
+  kXZero,
+  kSums,
+  kWZero,
+  kBias,
+  kSteps,
+  kContinues,
+  kSymbols,
+  kActive,
+  kOperands
+};
+
+// Returns arguments before kOperands that say nothing: null and 0.
+IrValues neutral_int8_arguments(KernelBuilder& builder);
+
+// Writes an internal function with these parameters.
 llvm::Function* emit_int8_tile(KernelBuilder& builder, const TileShape& shape,
                                const Int8Reduction& reduction, const Int8Numbers& numbers,
                                const TileOutput& output);

@@ -37,8 +37,9 @@ Chain& Chain::cast(DType dtype) {
   return *this;
 }
 
-Chain& Chain::add(Value& other) {
-  return append(Op::kAdd, {value_, &other}, *other.type().extents());
+Chain& Chain::expand(std::vector<int64_t> dims) {
+  Value* target = indices(dims);
+  return append(Op::kExpand, {value_, target}, std::move(dims));
 }
 
 Chain& Chain::subtract(Value& other) { return append(Op::kSub, {value_, &other}, dims_); }

@@ -19,9 +19,10 @@ class Chain {
   Chain& slice_last(int64_t extent);  // the first `extent` of the last axis
   Chain& cast(DType dtype);
   Chain& add_number(int32_t number);  // to elements of i32
-  Chain& add(Value& other);           // the other value decides the shape
-  Chain& subtract(Value& other);      // broadcast to this shape
-  Chain& sum_last();                  // over the last axis, which is removed
+  Chain& expand(std::vector<int64_t> dims);
+  Chain& subtract(Value& other);  // broadcast to this shape
+  Chain& sum_last();              // over the last axis, which is removed
+  Graph& graph() const { return graph_; }
   Value& value() const { return *value_; }
   const std::vector<int64_t>& dims() const { return dims_; }
 

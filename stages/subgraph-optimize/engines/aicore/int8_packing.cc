@@ -11,19 +11,6 @@ constexpr int32_t kShift = 128;  // packed weights are signed
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// Broadcasts the value to all channels: [co].
-void spread(Chain& chain, Graph& graph, int64_t co) {
-  if (chain.value().type().element_count() == co) {
-    chain.reshape({co});
-    return;
-  }
-  Module& module = graph.module();
-  const TypeId type = module.intern(Type::fixed_tensor(DType::kI32, {co}));
-  Value& zeros = graph.add_constant(module.make_constant(
-      type, std::vector<std::byte>(static_cast<size_t>(co) * sizeof(int32_t))));
-  chain.reshape({1}).add(zeros);
-}
-
 }  // namespace
 
 // Appends the chain to [co, ci / groups, kh, kw] of i32, signed.
@@ -63,21 +50,35 @@ void Int8Packing::unpack(Chain& chain) const {
   chain.reshape(dims);
 }
 
+void sum_weights(const Int8Packing& packing, Value* zero_points, Chain& chain) {
+  chain.cast(DType::kI32);
+  if (packing.is_matrix && !packing.transposed) chain.transpose({1, 0});
+  chain.reshape({packing.co, packing.reduction()});
+  if (zero_points != nullptr) {
+    Chain zeros(chain.graph(), *zero_points);
+    zeros.cast(DType::kI32).reshape({zero_points->type().element_count().value_or(1), 1});
+    chain.subtract(zeros.value());
+  }
+  chain.sum_last();
+}
+
+void spread_zero_points(const Int8Packing& packing, Chain& chain) {
+  chain.cast(DType::kI32);
+  if (packing.dtype == DType::kU8) chain.add_number(-kShift);
+  chain.reshape({chain.value().type().element_count().value_or(1)}).expand({packing.co});
+}
+
 SegmentId make_weight_sums(Module& module, const Int8Packing& packing, SegmentId weights,
                            const Value* zero_point) {
   Graph& graph = module.add_graph("sums", GraphRole::kExpression);
   std::vector<SegmentId> inputs = {weights};
   Chain chain(graph, graph.add_input(module.segment(weights).type, "weights"));
-  chain.cast(DType::kI32);
-  if (packing.is_matrix && !packing.transposed) chain.transpose({1, 0});
-  chain.reshape({packing.co, packing.reduction()});
+  Value* zeros = nullptr;
   if (zero_point != nullptr) {
     inputs.push_back(zero_point->segment());
-    Chain zeros(graph, graph.add_input(module.segment(zero_point->segment()).type, "zero"));
-    zeros.cast(DType::kI32).reshape({zero_point->type().element_count().value_or(1), 1});
-    chain.subtract(zeros.value());
+    zeros = &graph.add_input(module.segment(zero_point->segment()).type, "zero");
   }
-  chain.sum_last();
+  sum_weights(packing, zeros, chain);
   graph.add_output(chain.value());
   return module.make_expression(chain.value().type_id(), graph.id(), inputs);
 }
@@ -85,6 +86,7 @@ SegmentId make_weight_sums(Module& module, const Int8Packing& packing, SegmentId
 bool has_zero_points(const Int8Packing& packing, const Value* zero_point) {
   const std::byte neutral{static_cast<unsigned char>(packing.dtype == DType::kU8 ? kShift : 0)};
   if (zero_point == nullptr) return packing.dtype == DType::kU8;
+  if (!zero_point->is_constant()) return true;
   const Segment& segment = zero_point->graph().module().segment(zero_point->segment());
   if (segment.kind != SegmentKind::kSmall && segment.kind != SegmentKind::kSplat) return true;
   return !std::all_of(segment.data.begin(), segment.data.end(),
@@ -98,13 +100,8 @@ SegmentId make_zero_points(Module& module, const Int8Packing& packing, const Val
     return module.make_constant(module.intern(Type::fixed_tensor(DType::kI32, {packing.co})),
                                 {bytes.begin(), bytes.end()});
   }
-  Graph& graph = module.add_graph("zero", GraphRole::kExpression);
-  Chain chain(graph, graph.add_input(module.segment(zero_point->segment()).type, "zero"));
-  chain.cast(DType::kI32);
-  if (packing.dtype == DType::kU8) chain.add_number(-kShift);
-  spread(chain, graph, packing.co);
-  graph.add_output(chain.value());
-  return module.make_expression(chain.value().type_id(), graph.id(), {zero_point->segment()});
+  const auto spread_points = [&](Chain& chain) { spread_zero_points(packing, chain); };
+  return make_chain_expression(module, zero_point->segment(), "zero", spread_points);
 }
 
 }  // namespace sluice

@@ -30,13 +30,17 @@ struct Int8Packing {
   void rows_of_columns(Chain& chain) const;
 };
 
-// Makes i32[co]: for each result channel the sum of weight - zero point, as a constant expression
-// over constants; zero_point may be null.
+// Append the chain to i32[co]. Of weights: for each result channel the sum of weight - zero point;
+// zero_points is a value of the same graph, or null. Of zero points: what they are in the range of
+// packed weights.
+void sum_weights(const Int8Packing& packing, Value* zero_points, Chain& weights);
+void spread_zero_points(const Int8Packing& packing, Chain& zero_points);
+
+// Make constant expressions of these over constants; zero_point may be null.
 SegmentId make_weight_sums(Module& module, const Int8Packing& packing, SegmentId weights,
                            const Value* zero_point);
-// Makes i32[co]: the zero points in the range of packed weights.
 SegmentId make_zero_points(Module& module, const Int8Packing& packing, const Value* zero_point);
-// Returns false when they are known to be 0.
+// Returns false when zero points are known to be 0 in the range of packed weights.
 bool has_zero_points(const Int8Packing& packing, const Value* zero_point);
 
 }  // namespace sluice

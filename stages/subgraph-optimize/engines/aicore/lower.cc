@@ -8,7 +8,9 @@ Result<void> lower_node(Lowering& lowering, Node& node) {
   Contraction contraction{};
   read_contraction(node, contraction);
   if (const auto quantized = read_quantized(node))
-    return lower_quantized(lowering, contraction, *quantized);
+    return reads_matrix_in_place(node, *quantized)
+               ? lower_quantized_matmul(lowering, contraction, *quantized)
+               : lower_quantized(lowering, contraction, *quantized);
   return contraction.anchor->op() == Op::kConv ? lower_conv(lowering, contraction)
                                                : lower_matmul(lowering, contraction);
 }

@@ -52,12 +52,6 @@ struct Matrices {
   }
 };
 
-// The values that a kernel reads.
-struct StoredOperands {
-  const Value *a, *b;
-  std::vector<std::pair<const loop::EpilogueRead*, const Value*>> epilogue;
-};
-
 Result<MatrixOperand> read_matrix(const Value& stored, const OperandSizes& sizes) {
   SLUICE_ASSIGN(std::vector<Extent> dims, sizes.of(stored.type()));
   SLUICE_ASSIGN(std::vector<Extent> strides, sizes.strides(stored));
@@ -150,9 +144,9 @@ WalkedAxis row_axis(const Matrices& matrices) {
   return rows;
 }
 
-// Makes the specification but for the loops of the epilogue. Batch entries that read the same B and
-// whose rows follow each other become more rows of one matrix.
-Result<MatMulSpec> make_spec(const Contraction& contraction, const StoredOperands& stored) {
+}  // namespace
+
+Result<MatMulSpec> make_matmul_spec(const Contraction& contraction, const StoredOperands& stored) {
   SLUICE_ASSIGN(const Matrices matrices, read_matrices(contraction, stored));
   const auto& [a, b, c, operands] = matrices;
   std::vector<WalkedAxis> batch = batch_axes(matrices);
@@ -186,6 +180,8 @@ Result<MatMulSpec> make_spec(const Contraction& contraction, const StoredOperand
   }
   return spec;
 }
+
+namespace {
 
 MatrixPacking make_packing(const Contraction& contraction, const MatMulSpec& spec, int64_t nr) {
   const Node& anchor = *contraction.anchor;
@@ -231,7 +227,7 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
     stored.epilogue.emplace_back(&own, value);
     read.push_back({own.value, value});
   }
-  SLUICE_ASSIGN(MatMulSpec spec, make_spec(contraction, stored));
+  SLUICE_ASSIGN(MatMulSpec spec, make_matmul_spec(contraction, stored));
   spec.epilogue.loops = epilogue.loops;
   spec.epilogue.math = lowering.math();
   std::vector<Lowering::Operand> operands = {{&a_inside, a}};

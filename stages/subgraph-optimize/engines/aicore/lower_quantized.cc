@@ -87,7 +87,20 @@ class QuantizedLowering {
     SLUICE_ASSIGN(Value * x, q_.is_conv() ? lowering_.stored(x_outside, map_, before)
                                           : lowering_.dense(x_outside, before));
     operands_.push_back({q_.x.integers, x});
-    const Value& w = lowering_.operand_value(contraction_, *q_.w.integers);
+    Value& w = lowering_.operand_value(contraction_, *q_.w.integers);
+    const bool is_known =
+        w.is_constant() && (q_.w.zero_point == nullptr || outside(q_.w.zero_point)->is_constant());
+    SLUICE_TRY(is_known ? add_weights(w) : add_computed_weights(w));
+    if (q_.bias != nullptr)
+      operands_.push_back({q_.bias, &lowering_.operand_value(contraction_, *q_.bias)});
+    if (spec_.numbers.x_zero_is_operand)
+      operands_.push_back(
+          {q_.x.zero_point, &lowering_.operand_value(contraction_, *q_.x.zero_point)});
+    return {};
+  }
+
+  // Packs weights that are constants.
+  Result<void> add_weights(const Value& w) {
     const auto pack = [this](Chain& chain) { packing_.pack(chain); };
     const SegmentId packed = make_chain_expression(module(), w.segment(), "pack", pack);
     operands_.push_back({q_.w.integers, &add_constant(packed, w.name() + ":packed"), unpacking()});
@@ -98,11 +111,41 @@ class QuantizedLowering {
     if (spec_.numbers.has_w_zero)
       operands_.push_back({nullptr, &add_constant(make_zero_points(module(), packing_, w_zero),
                                                   w.name() + ":zero")});
-    if (q_.bias != nullptr)
-      operands_.push_back({q_.bias, &lowering_.operand_value(contraction_, *q_.bias)});
-    if (spec_.numbers.x_zero_is_operand)
-      operands_.push_back(
-          {q_.x.zero_point, &lowering_.operand_value(contraction_, *q_.x.zero_point)});
+    return {};
+  }
+
+  // Packs weights that are known only when the model runs, by nodes before the kernel's.
+  Result<void> add_computed_weights(Value& w) {
+    const auto compute = [&](const std::vector<Value*>& inputs, const std::string& name,
+                             const BuildChain& build) {
+      const auto in_body = [&](Graph& body) -> Value& {
+        Chain chain(body, *body.inputs()[0]);
+        build(chain);
+        return chain.value();
+      };
+      return lowering_.computed(inputs, in_body, w.name() + name, contraction_.node);
+    };
+    SLUICE_ASSIGN(Value * packed,
+                  compute({&w}, ":packed", [this](Chain& chain) { packing_.pack(chain); }));
+    operands_.push_back({q_.w.integers, packed, unpacking()});
+    std::vector<Value*> summed = {&w};
+    if (q_.w.zero_point != nullptr)
+      summed.push_back(&lowering_.operand_value(contraction_, *q_.w.zero_point));
+    SLUICE_ASSIGN(Value * sums, compute(summed, ":sums", [&](Chain& chain) {
+                    Value* zeros = summed.size() > 1 ? chain.graph().inputs()[1] : nullptr;
+                    sum_weights(packing_, zeros, chain);
+                  }));
+    operands_.push_back({nullptr, sums});
+    if (!spec_.numbers.has_w_zero) return {};
+    if (summed.size() == 1) {
+      const SegmentId zeros = make_zero_points(module(), packing_, nullptr);
+      operands_.push_back({nullptr, &add_constant(zeros, w.name() + ":zero")});
+      return {};
+    }
+    SLUICE_ASSIGN(Value * zeros, compute({summed[1]}, ":zero", [this](Chain& chain) {
+                    spread_zero_points(packing_, chain);
+                  }));
+    operands_.push_back({nullptr, zeros});
     return {};
   }
 

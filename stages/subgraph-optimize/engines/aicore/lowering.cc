@@ -129,6 +129,24 @@ Result<Value*> Lowering::packed(Value& operand, const BuildChain& pack, const lo
   return known = &node.output();
 }
 
+Result<Value*> Lowering::computed(const std::vector<Value*>& inputs,
+                                  const std::function<Value&(Graph& body)>& build,
+                                  const std::string& name, Node* before) {
+  Module& module = graph_.module();
+  Graph& body = module.add_graph(name, GraphRole::kFused);
+  for (const Value* input : inputs) body.add_input(input->type_id(), input->name());
+  Value& result = build(body);
+  body.add_output(result);
+  Node& node = graph_.add_node(Op::kFused, inputs, 1, before);
+  node.set(attributes::Fused::body, GraphRef{body.id()});
+  node.placement.engine = EngineId::kAicore;
+  node.output().set_type(result.type_id());
+  node.output().set_name(name);
+  SLUICE_ASSIGN(const loop::LoweredNode lowered, loop::lower_node(node));
+  node.placement.kernel = add_loop_kernel(module, options_, kernels_, lowered.graph, name);
+  return &node.output();
+}
+
 Value& Lowering::operand_value(const Contraction& contraction, const Value& inside) {
   Value* value = contraction.outside(inside);
   return value != nullptr ? *value : graph_.add_constant(inside.segment(), inside.name());

@@ -54,6 +54,12 @@ class Lowering {
   Result<Value*> packed(Value& operand, const BuildChain& pack, const loop::Packing& loops,
                         Node* before);
 
+  // Returns the result of a node before `before` that computes what `build` makes of its inputs, by
+  // loops of its own.
+  Result<Value*> computed(const std::vector<Value*>& inputs,
+                          const std::function<Value&(Graph& body)>& build, const std::string& name,
+                          Node* before);
+
   // An operand of the kernel, with the value of the contraction's own graph that it stands for.
   struct Operand {
     // A value of the body, or of the graph for a plain node; null when only the kernel reads it.
@@ -91,6 +97,17 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction);  
 Result<void> lower_conv(Lowering& lowering, const Contraction& contraction);
 Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction,
                              const QuantizedContraction& quantized);
+Result<void> lower_quantized_matmul(Lowering& lowering, const Contraction& contraction,
+                                    const QuantizedContraction& quantized);
+
+// The values that a product's kernel reads.
+struct StoredOperands {
+  const Value *a, *b;
+  std::vector<std::pair<const loop::EpilogueRead*, const Value*>> epilogue;
+};
+// Makes the specification but for the loops of the epilogue. Batch entries that read the same B and
+// whose rows follow each other become more rows of one matrix.
+Result<MatMulSpec> make_matmul_spec(const Contraction& contraction, const StoredOperands& stored);
 
 // Returns the convolution that a node of such an op computes, without an epilogue.
 Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x, const Value& w);

@@ -1,0 +1,337 @@
+// Products of matrices of bytes that are both known only when the kernel runs: the nest of
+// contractions around integer tiles, whose panels the kernel packs.
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
+#include "stages/subgraph-optimize/codegen/contraction/nest.h"
+#include "stages/subgraph-optimize/codegen/contraction/plan.h"
+#include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
+#include "stages/subgraph-optimize/codegen/int8/int8_panel.h"
+#include "stages/subgraph-optimize/codegen/int8/int8_tile.h"
+
+namespace sluice {
+namespace {
+
+using llvm::Value;
+
+// What the kernel keeps in scratch: a panel, with a unit of 4 its sums and zero points, and the
+// rows of a tile.
+struct Int8MatMulPlan {
+  ContractionPlan tiles;
+  int unit = 4;
+  int64_t piece = 0;  // products of a panel: the longest sum, or as many as fit
+  int64_t row_bytes = 0;
+
+  int64_t weight_bytes() const { return unit == 4 ? 1 : 2; }  // of an element in scratch
+  int64_t panel_bytes() const { return ceil_div(piece, unit) * unit * tiles.nr * weight_bytes(); }
+  int64_t sums_bytes() const { return unit == 4 ? 2 * 4 * tiles.nr : 0; }
+  int64_t scratch_bytes() const { return panel_bytes() + sums_bytes() + tiles.rows * row_bytes; }
+};
+
+// Returns the bytes from one copied row to the next: whole cache lines with room for a step more,
+// and never a multiple of 2 KiB, which would put all rows into few cache sets.
+int64_t copied_row_bytes(int64_t products, const Int8MatMulPlan& plan) {
+  const int64_t bytes = ceil_div((products + plan.unit) * plan.weight_bytes(), 64) * 64;
+  return bytes % 2048 == 0 ? bytes + 64 : bytes;
+}
+
+void set_piece(int64_t products, Int8MatMulPlan& plan) {
+  plan.piece = products;
+  plan.row_bytes = copied_row_bytes(products, plan);
+}
+
+// Sums of a known length are in one piece, for which tiles become narrower, then lower, as far as
+// scratch demands; others are in pieces that leave the second cache to the panel.
+void choose_piece(const Int8MatMulSpec& spec, const DeviceProfile& profile, Int8MatMulPlan& plan) {
+  const Extent& k = spec.product.k;
+  if (!k.is_fixed()) {
+    const int64_t bytes = std::min(profile.l2_bytes / 2, profile.scratch_limit / 2);
+    const int64_t products = bytes / ((plan.tiles.nr + plan.tiles.rows) * plan.weight_bytes());
+    return set_piece(std::max<int64_t>(products / plan.unit * plan.unit, plan.unit), plan);
+  }
+  set_piece(k.factor, plan);
+  while (plan.scratch_bytes() > profile.scratch_limit && plan.tiles.vectors > 1) {
+    --plan.tiles.vectors;
+    plan.tiles.nr = int64_t{plan.tiles.lanes} * plan.tiles.vectors;
+  }
+  while (plan.scratch_bytes() > profile.scratch_limit && plan.tiles.rows > 1) --plan.tiles.rows;
+}
+
+Int8MatMulPlan choose_matmul_plan(const Int8MatMulSpec& spec, const DeviceProfile& profile) {
+  const MatMulSpec& s = spec.product;
+  Int8MatMulPlan plan;
+  plan.unit = profile.int8_dot_product ? 4 : 2;
+  ContractionSize size;
+  size.rows = s.m.nominal;
+  size.columns = s.n.nominal;
+  size.reduction = ceil_div(s.k.nominal, plan.unit);
+  for (const BatchAxis& axis : s.batch) size.batch *= axis.size.nominal;
+  size.row_cycles = 10 + static_cast<double>(size.reduction) / 8;
+  if (plan.unit == 2) size.operands.reserved_registers = 1;  // for the products in flight
+  plan.tiles = is_fixed(s) ? choose_plan(size, profile)
+                           : choose_symbolic_plan(size, !s.m.is_fixed(), !s.n.is_fixed(), profile);
+  choose_piece(spec, profile, plan);
+  return plan;
+}
+
+// Emits the tile functions (int8_tile.h) and the nest around them:
+//
+//   for piece of the sums:
+//     for entry in the block's batch entries:
+//       for panel of nr columns:
+//         scratch = the piece of the panel (int8_panel.h)
+//         for tile of plan.rows rows:
+//           scratch = the piece of the tile's rows, as the tile reads them
+//           y[row + i][panel][j] = result(sums), in a later piece added to what is there
+class Int8MatMulEmitter {
+ public:
+  Int8MatMulEmitter(const Int8MatMulSpec& spec, const DeviceProfile& profile)
+      : spec_(spec),
+        s_(spec.product),
+        b_(profile),
+        ints_(b_),
+        plan_(choose_matmul_plan(spec, profile)) {
+    for (const BatchAxis& axis : s_.batch) batch_ *= axis.size;
+    reduction_.steps = s_.k.is_fixed() ? ceil_div(s_.k.factor, plan_.unit) : 0;
+    reduction_.unit = plan_.unit;
+    reduction_.row_stride = plan_.row_bytes;
+    reduction_.nr = plan_.tiles.nr;
+    reduction_.is_centered = is_centered();
+    reduction_.continues = has_pieces();
+    numbers_ = spec.numbers;
+    numbers_.has_w_zero = spec.numbers.has_w_zero || !spec.w_signed;
+  }
+
+  Result<GeneratedKernel> emit() {
+    const auto scratch = static_cast<uint64_t>(plan_.scratch_bytes());
+    if (plan_.scratch_bytes() > b_.profile().scratch_limit)
+      return make_error(ErrorCode::kNotLowerable,
+                        "int8 product over {} terms needs {} bytes of scratch, the device has {}",
+                        canonical_text(s_.k), scratch, b_.profile().scratch_limit);
+    ContractionNest nest = make_nest();
+    const TileFunctions tiles(nest, nest.has_masked_tiles,
+                              [&](const TileShape& shape) { return emit_tile_function(shape); });
+    const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
+    begin(entry);
+    nest.enter = [&](Value* batch) { enter(batch); };
+    nest.prepare_panels = [&](Value* panel) { pack(panel); };
+    nest.prepare_rows = [&](Value* row, Value* rows) { return copy_rows(row, rows); };
+    nest.call = [&](const TileShape& shape, Value* x, const ContractionNest::Place& place) {
+      b_.ir().CreateCall(tiles.of(shape), arguments(x, place));
+    };
+    each_piece([&] { emit_nest(b_, nest); });
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
+    set_launch(nest, b_.profile(), kernel);
+    kernel.scratch_bytes = scratch;
+    return kernel;
+  }
+
+ private:
+  bool is_centered() const { return plan_.unit == 2; }
+  bool has_pieces() const { return !s_.k.is_fixed(); }
+
+  ContractionNest make_nest() const {
+    ContractionNest nest;
+    nest.is_symbolic = true;
+    nest.batch = batch_, nest.rows = s_.m, nest.columns = s_.n, nest.reduction = s_.k;
+    nest.plan = plan_.tiles;
+    nest.panels_are_dear = true;
+    nest.has_masked_tiles = true;
+    return nest;
+  }
+
+  void begin(const std::string& entry) {
+    b_.begin_kernel(entry);
+    b_.set_symbols(b_.symbols_argument());
+    y_ = b_.pointer_argument(0), x_ = b_.pointer_argument(1), w_ = b_.pointer_argument(2);
+    int next = 3;
+    if (spec_.numbers.has_w_zero) w_zero_ = b_.pointer_argument(next++);
+    x_zero_ = spec_.numbers.x_zero_is_operand
+                  ? ints_.load_byte(b_.pointer_argument(next++), spec_.numbers.x_signed)
+                  : b_.ir().getInt32(static_cast<uint32_t>(spec_.numbers.x_zero));
+    operands_ = b_.pointer_arguments(next, s_.epilogue.operands.size());
+    // Moves the zero point by 128 like the copied rows.
+    if (moves_x()) x_zero_ = b_.ir().CreateAdd(x_zero_, b_.ir().getInt32(128));
+    panel_ = {b_.scratch(), nullptr, nullptr, plan_.tiles.lanes, plan_.tiles.nr, plan_.unit};
+    panel_.sums = ints_.bytes_at(panel_.weights, plan_.panel_bytes());
+    panel_.zeros = ints_.bytes_at(panel_.sums, plan_.sums_bytes() / 2);
+    rows_ = ints_.bytes_at(panel_.sums, plan_.sums_bytes());
+  }
+
+  bool moves_x() const { return plan_.unit == 4 && spec_.numbers.x_signed; }
+
+  // Emits body with first_ and length_ set for each piece of the sums, at least once.
+  void each_piece(const std::function<void()>& body) {
+    first_ = b_.index(0), length_ = b_.value(s_.k), continues_ = b_.ir().getInt32(0);
+    if (!has_pieces()) return body();
+    Value* all = b_.value(s_.k);
+    b_.loop(b_.index(0), b_.max(all, b_.index(1)), plan_.piece, [&](Value* first) {
+      first_ = first;
+      length_ = b_.min(b_.sub(all, first), b_.index(plan_.piece));
+      continues_ =
+          b_.ir().CreateSExt(b_.ir().CreateICmpSGT(first, b_.index(0)), b_.ir().getInt32Ty());
+      body();
+    });
+  }
+
+  // Returns the offset of a batch entry in an operand whose stride along an axis is stride(axis).
+  Value* batch_offset(Value* entry, const std::function<const Extent&(size_t axis)>& stride) {
+    Value* offset = b_.index(0);
+    for (size_t axis = s_.batch.size(); axis-- > 0;) {
+      Value* size = b_.value(s_.batch[axis].size);
+      offset = b_.add(offset, b_.mul(b_.mod(entry, size), stride(axis)));
+      entry = b_.div(entry, size);
+    }
+    return offset;
+  }
+
+  void enter(Value* entry) {
+    const auto offset = [&](Extent BatchAxis::* stride) {
+      return batch_offset(entry,
+                          [&](size_t axis) -> const Extent& { return s_.batch[axis].*stride; });
+    };
+    x_entry_ = ints_.bytes_at(x_, offset(&BatchAxis::a_stride));
+    w_entry_ = ints_.bytes_at(w_, offset(&BatchAxis::b_stride));
+    y_entry_ = ints_.bytes_at(y_, stored_bytes(offset(&BatchAxis::c_stride)));
+    operand_entries_.clear();
+    for (size_t n = 0; n < operands_.size(); ++n) {
+      const auto& strides = s_.epilogue.operands[n].batch_strides;
+      Value* at =
+          strides.empty()
+              ? b_.index(0)
+              : batch_offset(entry, [&](size_t axis) -> const Extent& { return strides[axis]; });
+      operand_entries_.push_back(b_.at(operands_[n], at));
+    }
+  }
+
+  Value* stored_bytes(Value* elements) { return b_.mul(elements, int8_stored_bytes(s_.epilogue)); }
+
+  void pack(Value* panel) {
+    Value* column = b_.mul(panel, plan_.tiles.nr);
+    Int8PanelSource source;
+    source.first = ints_.bytes_at(
+        w_entry_, b_.add(b_.mul(first_, s_.b_row_stride), b_.mul(column, s_.b_column_stride)));
+    source.rows = length_;
+    source.columns = b_.sub(b_.value(s_.n), column);
+    source.row_stride = s_.b_row_stride, source.column_stride = s_.b_column_stride;
+    source.is_signed = spec_.w_signed;
+    source.has_zero_per_column = spec_.w_zero_per_column;
+    source.zero =
+        w_zero_ == nullptr || !spec_.w_zero_per_column ? w_zero_ : ints_.bytes_at(w_zero_, column);
+    emit_int8_panel(b_, source, panel_);
+  }
+
+  // Copies the tile's rows, whose last step is filled up with 0.
+  Value* copy_rows(Value* first, Value* rows) {
+    Value* from = ints_.bytes_at(x_entry_, b_.add(b_.mul(first, s_.a_row_stride), first_));
+    b_.loop(b_.index(0), rows, 1, [&](Value* i) {
+      copy_row(ints_.bytes_at(from, b_.mul(i, s_.a_row_stride)),
+               ints_.bytes_at(rows_, b_.mul(i, plan_.row_bytes)));
+    });
+    return rows_;
+  }
+
+  // Copies in vectors, then in shorter ones, then one by one.
+  void copy_row(Value* from, Value* to) {
+    Value* at = b_.index(0);
+    for (const int width : {widest_copy(), widest_copy() / 4, 1}) {
+      Value* end = b_.mul(b_.div(length_, width), width);
+      b_.loop(at, end, width, [&](Value* k) {
+        Value* bytes = ints_.load_bytes(ints_.bytes_at(from, k), width, width);
+        b_.ir().CreateAlignedStore(copied(bytes, width),
+                                   ints_.bytes_at(to, b_.mul(k, plan_.weight_bytes())),
+                                   llvm::Align(1));
+      });
+      at = end;
+    }
+    auto* step = llvm::FixedVectorType::get(
+        b_.ir().getIntNTy(static_cast<unsigned>(8 * plan_.weight_bytes())),
+        static_cast<unsigned>(plan_.unit));
+    b_.ir().CreateAlignedStore(llvm::Constant::getNullValue(step),
+                               ints_.bytes_at(to, b_.mul(length_, plan_.weight_bytes())),
+                               llvm::Align(1));
+  }
+
+  Value* copied(Value* bytes, int width) {
+    if (!is_centered())
+      return moves_x() ? b_.ir().CreateXor(bytes, b_.broadcast(b_.ir().getInt8(0x80), width))
+                       : bytes;
+    Value* zero = b_.ir().CreateTrunc(x_zero_, b_.ir().getInt16Ty());
+    return b_.ir().CreateSub(ints_.widened(bytes, 16, spec_.numbers.x_signed),
+                             b_.broadcast(zero, width));
+  }
+
+  int widest_copy() const {
+    return b_.profile().vector_bits / 8 / static_cast<int>(plan_.weight_bytes());
+  }
+
+  llvm::Function* emit_tile_function(const TileShape& shape) {
+    TileOutput output{s_.c_row_stride, &s_.epilogue, {}};
+    for (const EpilogueOperand& operand : s_.epilogue.operands)
+      output.operand_rows.push_back({operand.row_stride, 0, 0});
+    return emit_int8_tile(b_, shape, reduction_, numbers_, output);
+  }
+
+  IrValues arguments(Value* x, const ContractionNest::Place& place) {
+    Value* column = b_.mul(place.panel, plan_.tiles.nr);
+    IrValues values = neutral_int8_arguments(b_);
+    values[kX] = x, values[kW] = panel_.weights, values[kRow] = place.row;
+    values[kY] =
+        ints_.bytes_at(y_entry_, stored_bytes(b_.add(b_.mul(place.row, s_.c_row_stride), column)));
+    values[kXZero] = x_zero_, values[kSums] = panel_.sums, values[kWZero] = panel_.zeros;
+    values[kSteps] = b_.ceil_div(length_, b_.index(plan_.unit));
+    values[kContinues] = continues_, values[kSymbols] = b_.symbols();
+    values[kActive] = place.active;
+    for (size_t n = 0; n < operand_entries_.size(); ++n)
+      values.push_back(
+          b_.at(operand_entries_[n], b_.mul(column, s_.epilogue.operands[n].column_stride)));
+    return values;
+  }
+
+  const Int8MatMulSpec& spec_;
+  const MatMulSpec& s_;
+  KernelBuilder b_;
+  Int8Emitter ints_;
+  Int8MatMulPlan plan_;
+  Int8Numbers numbers_;  // as the tiles see them
+  Int8Reduction reduction_;
+  Extent batch_ = 1;
+  Value *y_ = nullptr, *x_ = nullptr, *w_ = nullptr, *w_zero_ = nullptr, *x_zero_ = nullptr;
+  Value *first_ = nullptr, *length_ = nullptr, *continues_ = nullptr;  // of the piece
+  Value *x_entry_ = nullptr, *w_entry_ = nullptr, *y_entry_ = nullptr, *rows_ = nullptr;
+  Int8Panel panel_;
+  IrValues operands_, operand_entries_;
+};
+
+Result<void> check(const Int8MatMulSpec& spec) {
+  const MatMulSpec& s = spec.product;
+  if (s.m.factor < 1 || s.n.factor < 1 || s.k.factor < 1)
+    return make_error(ErrorCode::kCodegen, "int8 product of size {}x{}x{}", canonical_text(s.m),
+                      canonical_text(s.k), canonical_text(s.n));
+  if (!s.a_k_stride.is_fixed_at(1) ||
+      (!s.b_row_stride.is_fixed_at(1) && !s.b_column_stride.is_fixed_at(1)))
+    return make_error(ErrorCode::kCodegen, "int8 product of matrices without a stride of 1");
+  if (!s.k.is_fixed() && !s.epilogue.is_empty())
+    return make_error(ErrorCode::kCodegen, "int8 product of symbolic length with an epilogue");
+  if (spec.numbers.has_bias)
+    return make_error(ErrorCode::kCodegen, "int8 product of two operands with a bias");
+  SLUICE_TRY(check_int8_numbers(spec.numbers, s.epilogue, s.batch.size()));
+  return {};
+}
+
+}  // namespace
+
+Result<GeneratedKernel> generate_int8_matmul(const Int8MatMulSpec& spec,
+                                             const DeviceProfile& profile) {
+  SLUICE_TRY(check(spec));
+  return Int8MatMulEmitter(spec, profile).emit();
+}
+
+std::string canonical_text(const Int8MatMulSpec& spec) {
+  return fmt::format("int8 w signed {} per column {} {} {}", spec.w_signed, spec.w_zero_per_column,
+                     canonical_text(spec.numbers), canonical_text(spec.product));
+}
+
+}  // namespace sluice

@@ -1,0 +1,34 @@
+// Packs columns of a matrix of bytes into the panels that integer tiles read (int8_tile.h), in
+// scratch.
+#pragma once
+
+#include "stages/subgraph-optimize/codegen/int8/int8_emitter.h"
+
+namespace sluice {
+
+// Some rows of a matrix of bytes, from a panel's first column on. One stride is 1.
+struct Int8PanelSource {
+  llvm::Value* first = nullptr;    // its first byte
+  llvm::Value* rows = nullptr;     // i64
+  llvm::Value* columns = nullptr;  // i64: those that exist, which may be more than a panel's
+  Extent row_stride, column_stride;
+  bool is_signed = false;
+  llvm::Value* zero = nullptr;  // a byte, or one for each column; null: all are 0
+  bool has_zero_per_column = false;
+};
+
+// A panel in scratch.
+struct Int8Panel {
+  llvm::Value* weights = nullptr;
+  // With a unit of 4: i32[nr] each, as in Int8ConvSpec. With a unit of 2 weights are centered.
+  llvm::Value *sums = nullptr, *zeros = nullptr;
+  int lanes = 0;
+  int64_t nr = 0;
+  int unit = 4;
+};
+
+// Writes the code that fills a panel. Columns past the end are copies of the last one; the rows
+// that fill up the last step are 0, or anything where weights are centered.
+void emit_int8_panel(KernelBuilder& builder, const Int8PanelSource& source, const Int8Panel& panel);
+
+}  // namespace sluice
