@@ -148,14 +148,22 @@ class Precision(ProgramCase):
                     self.assertTrue((made != exact).any())
                     self.assertGreaterEqual(cosine(made, exact), 0.999)
 
+    def main_graph(self, *options):
+        text = self.dumped(*options)
+        return text[text.index("graph @main"):].split("\ngraph @")[0]
+
     def test_force_casts_at_the_borders_alone(self):
-        for net in (conv_net, transformer):
-            self.use(net)
-            text = self.dumped("--precision-mode=force_fp16")
-            text = text[text.index("graph @main"):].split("\ngraph @")[0]
-            # Attention keeps f32: three casts before it and one after.
+        self.use(conv_net)
+        text = self.main_graph("--precision-mode=force_fp16")
+        self.assertEqual(len(re.findall(r"= Cast\(", text)), 2, text)
+        self.assertNotIn("f32", text.replace("%x: f32", "").replace("%y: f32", ""))
+
+    def test_force_casts_around_attention(self):
+        self.use(transformer)
+        text = self.main_graph("--precision-mode=force_fp16")
+        self.assertIn("Attention(", text)
+        # Three casts are before the attention, which keeps f32, and one after it.
         self.assertEqual(len(re.findall(r"= Cast\(", text)), 2 + 4, text)
-            self.assertNotIn("f32", text.replace("%x: f32", "").replace("%y: f32", ""))
 
     def test_the_default_changes_nothing(self):
         self.use(transformer)
