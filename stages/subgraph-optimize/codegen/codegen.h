@@ -103,8 +103,7 @@ struct ConvDepth {
 //
 // Packed weights are [groups][ceil((co/groups) / nr)][kd * kh * kw * (ci/groups)][nr] with nr =
 // choose_conv_plan(...).nr, reduction index (kd, kh, kw, ci) with ci fastest, missing columns zero.
-// Those of bf16 with an even number of channels are in pairs: [groups][panels][reduction /
-// 2][nr][2].
+// Those of bf16 with an even number of channels are in pairs: [groups][panels][…/2][nr][2].
 //
 // Pointers: y, x, packed weights, then the epilogue's operands.
 struct ConvSpec {

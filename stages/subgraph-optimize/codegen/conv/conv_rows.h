@@ -1,7 +1,8 @@
 // The sources of the rows of an implicit convolution matrix (row = output pixel, column = (kh, kw,
 // ci)), from the cheapest:
 //
-//   kDirect    is for a 1x1 kernel over every pixel: the input is the matrix. Halves are widened into
+//   kDirect    is for a 1x1 kernel over every pixel: the input is the matrix. Halves are widened
+//   into
 //              scratch, once for all panels.
 //   kPointers  is a table of one pointer per (kernel position, row of the tile), into the input or,
 //              outside it, to a page of zeros.
@@ -24,8 +25,8 @@ enum class ConvRows { kDirect, kPointers, kCopied };
 ConvRows choose_conv_rows(const ConvSpec& spec, const DeviceProfile& profile);
 int64_t conv_pixel_stride(const ConvSpec& spec);  // of x
 
-// Returns the part of TileReduction that follows from the strategy. nr: elements of one packed row of
-// weights.
+// Returns the part of TileReduction that follows from the strategy. nr: elements of one packed row
+// of weights.
 TileReduction conv_reduction(const ConvSpec& spec, ConvRows strategy, int tile_rows, int64_t nr,
                              const DeviceProfile& profile);
 // Returns bytes.

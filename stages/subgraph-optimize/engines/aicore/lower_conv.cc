@@ -30,8 +30,8 @@ void set_packing(ConvStrategy& strategy, const ConvPacking& packing) {
 ConvStrategy nhwc_strategy(const ConvSpec& spec, size_t rank, const DeviceProfile& profile) {
   ConvStrategy strategy;
   strategy.map = nhwc_map(rank);
-  ConvPacking packing{spec.co, spec.ci / spec.groups, spec.kh,
-                      spec.kw, spec.groups,           choose_conv_plan(spec, profile).nr};
+  ConvPacking packing{spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups};
+  packing.nr = choose_conv_plan(spec, profile).nr;
   packing.kd = rank == 5 ? spec.depth.kernel : 0;
   packing.dtype = spec.dtype;
   packing.in_pairs = has_pairs(spec);
