@@ -16,12 +16,17 @@ StorageMap panels_map(const Packing& packing) {
   StorageMap map = {{0}, {2, packing.nr}};
   const int64_t whole = product(packing.reduction, 0);
   if (whole == 1) map.push_back({1});
+  const size_t paired = packing.order.back();  // the axis whose indices are in pairs
   for (const size_t axis : packing.order) {
-    const int64_t extent = packing.reduction[axis], divisor = product(packing.reduction, axis + 1);
-    if (extent == 1) continue;
+    const int64_t unit = packing.in_pairs && axis == paired ? 2 : 1;
+    const int64_t extent = packing.reduction[axis] / unit,
+                  divisor = product(packing.reduction, axis + 1) * unit;
+    if (extent == 1 && whole > unit) continue;
+    if (extent == 1 && unit == 1) continue;
     map.push_back({1, divisor, divisor * extent == whole ? 0 : extent});
   }
   if (packing.nr > 1) map.push_back({2, 1, packing.nr});
+  if (packing.in_pairs) map.push_back({1, product(packing.reduction, paired + 1), 2});
   return map;
 }
 
@@ -37,9 +42,11 @@ class PackingLoops {
   LoopGraph run() {
     const int64_t panels = (packing_.columns + packing_.nr - 1) / packing_.nr;
     const int64_t reduction = product(packing_.reduction, 0);
-    add_buffer({packing_.batch, reduction, panels * packing_.nr}, panels_map(packing_));
+    add_buffer(packing_.packed, {packing_.batch, reduction, panels * packing_.nr},
+               panels_map(packing_));
     graph_.buffers[0].is_written = true;
-    add_buffer(in_operand(packing_.batch, packing_.columns, reduction), dense_map(3));
+    add_buffer(packing_.operand, in_operand(packing_.batch, packing_.columns, reduction),
+               dense_map(3));
     const ExpressionId batch = add_axis(packing_.batch), panel = add_axis(panels),
                        k = add_axis(reduction), place = add_axis(packing_.nr);
     nest().outer = static_cast<int32_t>(nest().axes.size());
@@ -61,8 +68,9 @@ class PackingLoops {
     return {batch, reduction, column};
   }
 
-  void add_buffer(const std::vector<int64_t>& dims, StorageMap storage) {
+  void add_buffer(DType dtype, const std::vector<int64_t>& dims, StorageMap storage) {
     Buffer buffer;
+    buffer.dtype = dtype;
     for (const int64_t dim : dims) buffer.dims.push_back(number(dim));
     buffer.capacity = buffer.dims;
     buffer.storage = std::move(storage);

@@ -19,11 +19,15 @@ struct Packing {
   // The operand is [batch][columns][reduction…], otherwise [batch][reduction…][columns].
   bool columns_first = false;
   int64_t nr = 1;  // columns of a panel
+  // Whether two steps of the reduction lie side by side, with an even extent of the axis that comes
+  // last in order: [batch][panels][reduction in order / 2][nr][2].
+  bool in_pairs = false;
+  DType operand = DType::kF32, packed = DType::kF32;  // elements
   auto operator<=>(const Packing&) const = default;
 };
 
 // Returns loops whose operands are the packed one, as [batch][panels][reduction in order][nr], and
-// the operand, both of f32. The packed one has the logical dims [batch, reduction, columns rounded
+// the operand. The packed one has the logical dims [batch, reduction, columns rounded
 // up to whole panels]; columns past the end are zero.
 LoopGraph packing_loops(const Packing& packing);
 

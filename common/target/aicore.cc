@@ -60,8 +60,6 @@ std::string rank_unsupported_reason(const Node& node) {
 }
 
 std::string conv_unsupported_reason(const Node& node) {
-  if (const DType dtype = node.input(0)->type().dtype; dtype != DType::kF32)
-    return fmt::format("dtype {}, only f32", dtype_name(dtype));
   const int64_t rank = node.input(0)->type().rank();
   if (rank != 4 && rank != 5)
     return fmt::format("a convolution of rank {}, only 2-d and 3-d ones", rank);

@@ -103,6 +103,7 @@ struct ConvDepth {
 //
 // Packed weights are [groups][ceil((co/groups) / nr)][kd * kh * kw * (ci/groups)][nr] with nr =
 // choose_conv_plan(...).nr, reduction index (kd, kh, kw, ci) with ci fastest, missing columns zero.
+// Those of bf16 with an even number of channels are in pairs: [groups][panels][…/2][nr][2].
 //
 // Pointers: y, x, packed weights, then the epilogue's operands.
 struct ConvSpec {
@@ -127,6 +128,10 @@ inline bool is_3d(const ConvSpec& spec) { return spec.depth != ConvDepth(); }
 inline Extent input_pixels(const ConvSpec& s) { return s.depth.in * s.h * s.w; }
 inline Extent output_pixels(const ConvSpec& s) { return s.depth.out * s.oh * s.ow; }
 inline int64_t kernel_positions(const ConvSpec& s) { return s.depth.kernel * s.kh * s.kw; }
+// Returns whether the contraction over NHWC tensors reads weights in pairs.
+inline bool has_pairs(const ConvSpec& spec) {
+  return spec.dtype == DType::kBF16 && spec.ci / spec.groups % 2 == 0;
+}
 
 // The plan depends on every number of the spec and the dtype, but not on the epilogue.
 ContractionPlan choose_conv_plan(const ConvSpec& spec, const DeviceProfile& profile);

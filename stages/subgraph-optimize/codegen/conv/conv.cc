@@ -34,6 +34,8 @@ Result<void> check(const ConvSpec& s) {
                       "conv with pixel strides {} and {} is too narrow for {} and {} channels",
                       s.x_pixel_stride, s.y_pixel_stride, s.ci, s.co);
   }
+  if (!is_operand_dtype(s.dtype))
+    return make_error(ErrorCode::kCodegen, "conv of {}", dtype_name(s.dtype));
   return check_epilogue(s.epilogue, 1);
 }
 
@@ -52,12 +54,13 @@ class ConvEmitter {
   ConvEmitter(const ConvSpec& spec, const DeviceProfile& profile)
       : s_(spec),
         b_(profile),
-        strategy_(choose_conv_rows(spec)),
+        in_memory_(b_, spec.dtype),
+        strategy_(choose_conv_rows(spec, profile)),
         y_stride_(spec.y_pixel_stride != 0 ? spec.y_pixel_stride : spec.co),
         plan_(choose_conv_plan(spec, profile)) {}
 
   Result<GeneratedKernel> emit() {
-    const uint64_t scratch = conv_row_scratch(s_, strategy_, plan_.rows);
+    const uint64_t scratch = conv_row_scratch(s_, strategy_, plan_.rows, b_.profile());
     if (scratch > static_cast<uint64_t>(b_.profile().scratch_limit)) {
       return make_error(
           ErrorCode::kNotLowerable,
@@ -106,7 +109,8 @@ class ConvEmitter {
   }
 
   llvm::Function* emit_tile_function(const TileShape& shape) {
-    const TileReduction reduction = conv_reduction(s_, strategy_, plan_.rows, plan_.nr);
+    const TileReduction reduction =
+        conv_reduction(s_, strategy_, plan_.rows, plan_.nr, b_.profile());
     TileOutput output{y_stride_, &s_.epilogue, {}};
     for (const EpilogueOperand& operand : s_.epilogue.operands) {
       const bool has_images = !operand.batch_strides.empty();
@@ -117,8 +121,8 @@ class ConvEmitter {
   }
 
   void enter(Value* group) {
-    x_group_ = b_.at(x_, b_.mul(group, s_.ci / s_.groups));
-    weights_group_ = b_.at(weights_, b_.mul(group, plan_.panels * plan_.nr * reduction()));
+    x_group_ = in_memory_.at(x_, b_.mul(group, s_.ci / s_.groups));
+    weights_group_ = in_memory_.at(weights_, b_.mul(group, plan_.panels * plan_.nr * reduction()));
     first_channel_ = b_.mul(group, s_.co / s_.groups);
   }
 
@@ -128,7 +132,7 @@ class ConvEmitter {
 
   IrValues arguments(Value* a, Value* row, Value* panel) {
     Value* channel = b_.add(first_channel_, b_.mul(panel, plan_.nr));
-    Value* weights = b_.at(weights_group_, b_.mul(panel, plan_.nr * reduction()));
+    Value* weights = in_memory_.at(weights_group_, b_.mul(panel, plan_.nr * reduction()));
     Elements stored(b_, s_.epilogue.stored(DType::kF32));
     IrValues values = {a, weights, stored.at(stored.at(y_, b_.mul(row, y_stride_)), channel), row};
     for (size_t n = 0; n < operands_.size(); ++n) {
@@ -141,6 +145,7 @@ class ConvEmitter {
 
   const ConvSpec& s_;
   KernelBuilder b_;
+  Elements in_memory_;  // x and the weights
   ConvRows strategy_;
   int64_t y_stride_;
   ContractionPlan plan_;
@@ -154,7 +159,7 @@ class ConvEmitter {
 ContractionPlan choose_conv_plan(const ConvSpec& s, const DeviceProfile& profile) {
   constexpr double kCyclesPerPointer = 2;
   constexpr double kCyclesPerRun = 6;
-  const ConvRows strategy = choose_conv_rows(s);
+  const ConvRows strategy = choose_conv_rows(s, profile);
   ContractionSize size;
   const Extent rows = s.n * output_pixels(s);
   size.rows = rows.nominal;
@@ -168,11 +173,12 @@ ContractionPlan choose_conv_plan(const ConvSpec& s, const DeviceProfile& profile
   if (strategy == ConvRows::kCopied)
     size.row_cycles = static_cast<double>(s.depth.kernel * s.kh) *
                       (kCyclesPerRun + static_cast<double>(s.kw * s.ci / s.groups) / 4);
+  if (has_pairs(s)) size.operands.reserved_registers = pair_registers(s.dtype, profile);
   ContractionPlan plan = rows.is_fixed() ? choose_plan(size, profile)
                                          : choose_symbolic_plan(size, true, false, profile);
   // For the largest kernels the scratch has capacity for few rows of pointers.
-  while (plan.rows > 1 &&
-         conv_row_scratch(s, strategy, plan.rows) > static_cast<uint64_t>(profile.scratch_limit))
+  while (plan.rows > 1 && conv_row_scratch(s, strategy, plan.rows, profile) >
+                              static_cast<uint64_t>(profile.scratch_limit))
     --plan.rows;
   return plan;
 }

@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-constexpr float kUntouched = 12345;
+constexpr float kUntouched = 12288;
 constexpr size_t kGuard = 64;  // floats after a result that nothing may write
 
 class ConvKinds : public KernelTest {
@@ -44,20 +44,22 @@ class ConvKinds : public KernelTest {
   static void add_epilogue(ConvSpec& s, const EpilogueOperand& bias,
                            const EpilogueOperand& residual) {
     EpilogueBuilder e;
-    const int value = e.add(e.accumulator(), e.load(bias));
-    s.epilogue = e.finish(e.relu(e.add(value, e.load(residual))));
+    const int value = e.add(e.accumulator(), e.load(bias, s.dtype));
+    s.epilogue = e.finish(e.relu(e.add(value, e.load(residual, s.dtype))), s.dtype);
   }
 
-  std::vector<float> run(const Result<GeneratedKernel>& kernel, size_t elements,
-                         const std::vector<const float*>& inputs) {
+  std::vector<float> run(const Result<GeneratedKernel>& kernel, size_t elements, DType stored,
+                         std::vector<std::vector<std::byte>> inputs) {
     EXPECT_TRUE(kernel.ok()) << error_text(kernel.error());
     if (!kernel.ok()) return {};
     auto runnable = RunnableKernel::load(*kernel);
     EXPECT_TRUE(runnable.ok());
-    std::vector<float> y(elements + kGuard, kUntouched);
-    std::vector<void*> pointers = {y.data()};
-    for (const float* input : inputs) pointers.push_back(const_cast<float*>(input));
+    std::vector<std::byte> results =
+        elements_of(std::vector<float>(elements + kGuard, kUntouched), stored);
+    std::vector<void*> pointers = {results.data()};
+    for (std::vector<std::byte>& input : inputs) pointers.push_back(input.data());
     for (uint32_t block = runnable->blocks(); block-- > 0;) runnable->run_block(pointers, block);
+    std::vector<float> y = numbers_of(results, stored);
     for (size_t i = elements; i < y.size(); ++i) EXPECT_EQ(y[i], kUntouched);
     y.resize(elements);
     return y;
@@ -68,33 +70,40 @@ class ConvKinds : public KernelTest {
     const int64_t image = s.oh.nominal * s.ow.nominal;
     if (with_epilogue) add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co));
     SCOPED_TRACE(canonical_text(s));
-    const auto x =
-        random_floats(static_cast<size_t>(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), random_);
-    const auto weights =
-        random_floats(static_cast<size_t>(s.co * (s.ci / s.groups) * s.kh * s.kw), random_);
-    const auto bias = random_floats(static_cast<size_t>(s.co), random_);
-    const auto residual = random_floats(static_cast<size_t>(s.n.nominal * image * s.co), random_);
+    const auto x = random_floats(
+        static_cast<size_t>(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), random_, s.dtype);
+    const auto weights = random_floats(static_cast<size_t>(s.co * (s.ci / s.groups) * s.kh * s.kw),
+                                       random_, s.dtype);
+    const auto bias = random_floats(static_cast<size_t>(s.co), random_, s.dtype);
+    const auto residual =
+        random_floats(static_cast<size_t>(s.n.nominal * image * s.co), random_, s.dtype);
+    const auto of_dtype = [&](const std::vector<float>& floats) {
+      return elements_of(floats, s.dtype);
+    };
+    const DType stored = s.epilogue.stored(DType::kF32);
     std::vector<const float*> operands;
     if (with_epilogue) operands = {bias.data(), residual.data()};
     const std::vector<double> expected = reference_conv(s, x.data(), weights.data(), operands);
 
     if (const DepthwisePlan plan = choose_depthwise_plan(s, profile_); plan.possible) {
       const auto packed = reference_pack(depthwise_weight_packing(s, plan.nr), weights.data());
-      std::vector<const float*> inputs = {x.data(), packed.data()};
-      inputs.insert(inputs.end(), operands.begin(), operands.end());
-      compare(s, run(generate_depthwise({s}, profile_), expected.size(), inputs), expected);
+      std::vector<std::vector<std::byte>> inputs = {of_dtype(x), of_dtype(packed)};
+      if (with_epilogue) inputs.insert(inputs.end(), {of_dtype(bias), of_dtype(residual)});
+      compare(s, run(generate_depthwise({s}, profile_), expected.size(), stored, inputs), expected);
       ++depthwise_;
     }
     if (const DirectConvPlan plan = choose_direct_plan(s, profile_); plan.possible) {
       const auto dense_x = transposed(x, s.n.nominal, s.h.nominal * s.w.nominal, s.ci),
                  dense_residual = transposed(residual, s.n.nominal, image, s.co);
       const auto packed = reference_pack(direct_weight_packing(s, plan.rows), weights.data());
-      std::vector<const float*> inputs = {dense_x.data(), packed.data()};
+      // The weights are f32 whatever x is.
+      std::vector<std::vector<std::byte>> inputs = {of_dtype(dense_x),
+                                                    elements_of(packed, DType::kF32)};
       if (with_epilogue) {
         add_epilogue(s, EpilogueOperand::row(), EpilogueOperand::full(image, {s.co * image}));
-        inputs.insert(inputs.end(), {bias.data(), dense_residual.data()});
+        inputs.insert(inputs.end(), {of_dtype(bias), of_dtype(dense_residual)});
       }
-      const auto y = run(generate_direct_conv({s}, profile_), expected.size(), inputs);
+      const auto y = run(generate_direct_conv({s}, profile_), expected.size(), stored, inputs);
       compare(s, transposed(y, s.n.nominal, s.co, image), expected);
       ++direct_;
     }
@@ -102,7 +111,8 @@ class ConvKinds : public KernelTest {
 
   static void compare(const ConvSpec& s, const std::vector<float>& y,
                       const std::vector<double>& expected) {
-    const double tolerance = 2e-6 * std::sqrt(static_cast<double>(s.kh * s.kw * s.ci)) + 3e-6;
+    const double tolerance = 2e-6 * std::sqrt(static_cast<double>(s.kh * s.kw * s.ci)) + 3e-6 +
+                             rounding_error(s.epilogue.stored(DType::kF32));
     ASSERT_EQ(y.size(), expected.size());
     for (size_t i = 0; i < y.size(); ++i) {
       ASSERT_NEAR(y[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i])))
@@ -115,6 +125,19 @@ class ConvKinds : public KernelTest {
 TEST_P(ConvKinds, AnyGroups) {
   for (int i = 0; i < 40; ++i) check(random_spec(Groups::kAny), i % 2 == 0);
   EXPECT_GE(direct_, 35);
+}
+
+TEST_P(ConvKinds, Halves) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    for (int i = 0; i < 12; ++i) {
+      ConvSpec s = random_spec(i % 2 == 0 ? Groups::kAny : Groups::kDepthwise);
+      s.dtype = dtype;
+      check(s, i % 3 != 0);
+    }
+    ConvSpec pointwise{
+        .dtype = dtype, .n = 2, .h = 9, .w = 11, .ci = 6, .oh = 9, .ow = 11, .co = 9};
+    check(pointwise, true);
+  }
 }
 
 TEST_P(ConvKinds, OneGroup) {

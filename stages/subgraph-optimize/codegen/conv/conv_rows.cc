@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "stages/subgraph-optimize/codegen/contraction/row_copies.h"
+
 namespace sluice {
 namespace {
 
@@ -20,11 +22,27 @@ int64_t copied_row_stride(const ConvSpec& s) {
   return stride % 512 == 0 ? stride + 16 : stride;
 }
 
-// Emits the loops that prepare the rows of a tile for kPointers and kCopied; kDirect needs none.
+// Returns whether rows are f32 in scratch and shorter in x.
+bool widens_rows(const ConvSpec& s, const DeviceProfile& profile) {
+  return s.dtype != DType::kF32 && !(has_pairs(s) && profile.bf16_dot_product);
+}
+
+DType row_dtype(const ConvSpec& s, const DeviceProfile& profile) {
+  return widens_rows(s, profile) ? DType::kF32 : s.dtype;
+}
+
+// Runs of more vectors than these are copied by loops; shorter ones are written out.
+constexpr int64_t kLongRun = 32;
+
+// Emits the loops that prepare the rows of a tile for kPointers and kCopied.
 class RowEmitter {
  public:
   RowEmitter(KernelBuilder& builder, const ConvSpec& spec, Value* x)
-      : b_(builder), s_(spec), x_(x) {}
+      : b_(builder),
+        s_(spec),
+        x_(x),
+        in_memory_(builder, spec.dtype),
+        copied_(builder, row_dtype(spec, builder.profile())) {}
 
   // Fills table[kd * kh * kw][tile_rows] of pointers in scratch:
   //
@@ -64,10 +82,11 @@ class RowEmitter {
   Value* emit_copies(Value* first, Value* rows) {
     Value* buffer = b_.scratch();
     for_each_pixel(first, rows, [&](Value* i, const Pixel& pixel) {
-      Value* to = b_.at(buffer, b_.mul(i, copied_row_stride(s_)));
+      Value* to = copied_.at(buffer, b_.mul(i, copied_row_stride(s_)));
       const auto at_border = [&] {
         for_each_kernel_row(pixel, [&](Value* kernel_row, const Row& row) {
-          copy_kernel_row(pixel, row, b_.at(to, b_.mul(kernel_row, s_.kw * group_channels(s_))));
+          copy_kernel_row(pixel, row,
+                          copied_.at(to, b_.mul(kernel_row, s_.kw * group_channels(s_))));
         });
       };
       // A symbolic image may be smaller than the kernel.
@@ -156,7 +175,7 @@ class RowEmitter {
     Value* id = b_.add(b_.mul(od, s_.depth.stride), b_.index(-s_.depth.pad));
     Value* ih = b_.add(b_.mul(oh, s_.stride_h), b_.index(-s_.pad_top));
     Value* iw = b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left));
-    return {b_.at(x_, b_.mul(n, input_pixels(s_) * conv_pixel_stride(s_))), id, ih, iw};
+    return {in_memory_.at(x_, b_.mul(n, input_pixels(s_) * conv_pixel_stride(s_))), id, ih, iw};
   }
 
   Value* inside(Value* i, Value* size) { return b_.ir().CreateICmpULT(i, size); }
@@ -170,9 +189,7 @@ class RowEmitter {
   Value* at_column(Value* row, Value* iw) {
     return offset_by(row, b_.mul(iw, conv_pixel_stride(s_)));
   }
-  Value* offset_by(Value* from, Value* floats) {
-    return b_.ir().CreateGEP(b_.float_type(), from, floats);
-  }
+  Value* offset_by(Value* from, Value* elements) { return in_memory_.at_anywhere(from, elements); }
 
   Value* zero_page() {
     auto* type = llvm::ArrayType::get(b_.float_type(), static_cast<uint64_t>(group_channels(s_)));
@@ -189,13 +206,13 @@ class RowEmitter {
     return s_.dilation_w == 1 && group_channels(s_) == conv_pixel_stride(s_);
   }
 
-  // Copies a pixel none of whose kernel positions is outside the image. Each run is copied in whole
-  // vectors; the next run overwrites the surplus of the last vector.
+  // Copies a pixel none of whose kernel positions is outside the image. A short run is copied in
+  // whole vectors; the next run overwrites the surplus of the last vector.
   void copy_inner_pixel(const Pixel& pixel, Value* to) {
     const auto copy_plane = [&](Value* kd) {
       Value* id = b_.add(pixel.id, b_.mul(kd, s_.depth.dilation));
       copy_inner_plane(at_column(row_start(pixel, id, pixel.ih), pixel.iw),
-                       b_.at(to, b_.mul(kd, s_.kh * s_.kw * group_channels(s_))));
+                       copied_.at(to, b_.mul(kd, s_.kh * s_.kw * group_channels(s_))));
     };
     if (s_.depth.kernel == 1) return copy_plane(b_.index(0));
     b_.loop(b_.index(0), b_.index(s_.depth.kernel), 1, copy_plane);
@@ -205,21 +222,26 @@ class RowEmitter {
     const int lanes = b_.profile().vector_bits / 32;
     const int64_t run = s_.kw * group_channels(s_);
     for (int64_t kh = 0; kh < s_.kh; ++kh) {
-      Value* row = b_.at(from, b_.value(s_.w * (kh * s_.dilation_h * conv_pixel_stride(s_))));
+      Value* row =
+          in_memory_.at(from, b_.value(s_.w * (kh * s_.dilation_h * conv_pixel_stride(s_))));
+      if (run > kLongRun * lanes) {
+        emit_run_copy(b_, in_memory_, row, run, copied_, copied_.at(to, kh * run));
+        continue;
+      }
       for (int64_t at = 0; at < run; at += lanes) {
         const int active = static_cast<int>(std::min<int64_t>(lanes, run - at));
-        b_.store_vector(b_.load_vector(b_.at(row, at), lanes, active), b_.at(to, kh * run + at),
-                        lanes);
+        copied_.store_vector(in_memory_.load_vector(in_memory_.at(row, at), lanes, active),
+                             copied_.at(to, kh * run + at), lanes);
       }
     }
   }
 
-  // Copies one kernel row of one pixel near a border: kw runs of ci floats.
+  // Copies one kernel row of one pixel near a border: kw runs of ci elements.
   void copy_kernel_row(const Pixel& pixel, const Row& row, Value* to) {
     const int64_t channels = group_channels(s_);
     b_.loop(b_.index(0), b_.index(s_.kw), 1, [&](Value* kw) {
       Value* iw = b_.add(pixel.iw, b_.mul(kw, s_.dilation_w));
-      Value* run = b_.at(to, b_.mul(kw, channels));
+      Value* run = copied_.at(to, b_.mul(kw, channels));
       Value* ok = b_.ir().CreateAnd(row.is_inside, inside(iw, s_.w));
       b_.if_else(
           ok, [&] { copy(at_column(row.start, iw), run, channels); },
@@ -227,27 +249,31 @@ class RowEmitter {
     });
   }
 
-  // Copies `count` floats; from null, stores zeros.
+  // Copies `count` elements; from null, stores zeros.
   void copy(Value* from, Value* to, int64_t count) {
+    if (count > kLongRun * (b_.profile().vector_bits / 32))
+      return emit_run_copy(b_, in_memory_, from, count, copied_, to);
     int64_t at = 0;
     for (int lanes = b_.profile().vector_bits / 32; lanes >= 4; lanes /= 2) {
       for (; at + lanes <= count; at += lanes) copy_vector(from, to, at, lanes);
     }
     for (; at < count; ++at) {
-      Value* value =
-          from ? b_.load_float(b_.at(from, at)) : llvm::ConstantFP::get(b_.float_type(), 0.0);
-      b_.ir().CreateAlignedStore(value, b_.at(to, at), llvm::Align(4));
+      Value* value = from ? in_memory_.load(in_memory_.at(from, at))
+                          : llvm::ConstantFP::get(b_.float_type(), 0.0);
+      copied_.store(value, copied_.at(to, at));
     }
   }
 
   void copy_vector(Value* from, Value* to, int64_t at, int lanes) {
-    b_.store_vector(from ? b_.load_vector(b_.at(from, at), lanes, lanes) : b_.splat(0.0f, lanes),
-                    b_.at(to, at), lanes);
+    Value* vector = from ? in_memory_.load_vector(in_memory_.at(from, at), lanes, lanes)
+                         : b_.splat(0.0f, lanes);
+    copied_.store_vector(vector, copied_.at(to, at), lanes);
   }
 
   KernelBuilder& b_;
   const ConvSpec& s_;
   Value* x_;
+  Elements in_memory_, copied_;
 };
 
 }  // namespace
@@ -256,24 +282,29 @@ int64_t conv_pixel_stride(const ConvSpec& s) {
   return s.x_pixel_stride != 0 ? s.x_pixel_stride : s.ci;
 }
 
-ConvRows choose_conv_rows(const ConvSpec& s) {
+ConvRows choose_conv_rows(const ConvSpec& s, const DeviceProfile& profile) {
   const bool is_pointwise = kernel_positions(s) == 1 && s.depth.stride == 1 && s.stride_h == 1 &&
                             s.stride_w == 1 && s.depth.pad == 0 && s.pad_top == 0 &&
                             s.pad_left == 0;
   if (is_pointwise && s.depth.out.nominal == s.depth.in.nominal && s.oh.nominal == s.h.nominal &&
       s.ow.nominal == s.w.nominal)
     return ConvRows::kDirect;
+  if (widens_rows(s, profile)) return ConvRows::kCopied;
   const bool fits = reduction_length(s) <= kMaxCopied;
   return group_channels(s) < kFewChannels && fits ? ConvRows::kCopied : ConvRows::kPointers;
 }
 
-TileReduction conv_reduction(const ConvSpec& s, ConvRows strategy, int tile_rows, int64_t nr) {
+TileReduction conv_reduction(const ConvSpec& s, ConvRows strategy, int tile_rows, int64_t nr,
+                             const DeviceProfile& profile) {
   TileReduction reduction;
+  reduction.a = row_dtype(s, profile);
+  reduction.b = s.dtype;
+  reduction.in_pairs = has_pairs(s);
   reduction.b_stride = nr;
   reduction.length = reduction_length(s);
   switch (strategy) {
     case ConvRows::kDirect:
-      reduction.row_stride = conv_pixel_stride(s);
+      reduction.row_stride = widens_rows(s, profile) ? copied_row_stride(s) : conv_pixel_stride(s);
       break;
     case ConvRows::kPointers:
       reduction.by_pointers = true;
@@ -287,8 +318,9 @@ TileReduction conv_reduction(const ConvSpec& s, ConvRows strategy, int tile_rows
   return reduction;
 }
 
-uint64_t conv_row_scratch(const ConvSpec& s, ConvRows strategy, int tile_rows) {
-  if (strategy == ConvRows::kDirect) return 0;
+uint64_t conv_row_scratch(const ConvSpec& s, ConvRows strategy, int tile_rows,
+                          const DeviceProfile& profile) {
+  if (strategy == ConvRows::kDirect && !widens_rows(s, profile)) return 0;
   if (strategy == ConvRows::kPointers)
     return static_cast<uint64_t>(kernel_positions(s) * tile_rows * 8);
   return static_cast<uint64_t>(copied_row_stride(s) * tile_rows * 4);
@@ -296,7 +328,15 @@ uint64_t conv_row_scratch(const ConvSpec& s, ConvRows strategy, int tile_rows) {
 
 Value* emit_conv_rows(KernelBuilder& b, const ConvSpec& s, ConvRows strategy, Value* x,
                       Value* first, Value* rows, int tile_rows) {
-  if (strategy == ConvRows::kDirect) return b.at(x, b.mul(first, conv_pixel_stride(s)));
+  if (strategy == ConvRows::kDirect) {
+    Elements in_memory(b, s.dtype);
+    Value* row = in_memory.at(x, b.mul(first, conv_pixel_stride(s)));
+    if (!widens_rows(s, b.profile())) return row;
+    Value* copies = b.scratch();
+    emit_row_copies(b, in_memory, {row, conv_pixel_stride(s), 1, group_channels(s)}, rows,
+                    Elements(b, DType::kF32), copies, copied_row_stride(s));
+    return copies;
+  }
   RowEmitter emitter(b, s, x);
   return strategy == ConvRows::kPointers ? emitter.emit_pointers(first, rows, tile_rows)
                                          : emitter.emit_copies(first, rows);

@@ -1,11 +1,15 @@
 // The sources of the rows of an implicit convolution matrix (row = output pixel, column = (kh, kw,
 // ci)), from the cheapest:
 //
-//   kDirect    is for a 1x1 kernel over every pixel: the input is the matrix.
+//   kDirect    is for a 1x1 kernel over every pixel: the input is the matrix. Halves are widened
+//   into
+//              scratch, once for all panels.
 //   kPointers  is a table of one pointer per (kernel position, row of the tile), into the input or,
 //              outside it, to a page of zeros.
 //   kCopied    is rows copied into scratch, for so few channels that a pointer for each run would
-//              cost more than the run.
+//              cost more than the run, and for halves, which are widened by the way.
+//
+// Where one instruction takes pairs of bf16 (emit/bf16_pairs.h), these are not widened.
 //
 // The first two make no halo copies, and tiles extend over row ends and images, so that 7x7 images
 // still fill them.
@@ -18,13 +22,16 @@ namespace sluice {
 
 enum class ConvRows { kDirect, kPointers, kCopied };
 
-ConvRows choose_conv_rows(const ConvSpec& spec);
+ConvRows choose_conv_rows(const ConvSpec& spec, const DeviceProfile& profile);
 int64_t conv_pixel_stride(const ConvSpec& spec);  // of x
 
-// Returns the part of TileReduction that follows from the strategy. nr: floats of one packed row of
-// weights.
-TileReduction conv_reduction(const ConvSpec& spec, ConvRows strategy, int tile_rows, int64_t nr);
-uint64_t conv_row_scratch(const ConvSpec& spec, ConvRows strategy, int tile_rows);  // bytes
+// Returns the part of TileReduction that follows from the strategy. nr: elements of one packed row
+// of weights.
+TileReduction conv_reduction(const ConvSpec& spec, ConvRows strategy, int tile_rows, int64_t nr,
+                             const DeviceProfile& profile);
+// Returns bytes.
+uint64_t conv_row_scratch(const ConvSpec& spec, ConvRows strategy, int tile_rows,
+                          const DeviceProfile& profile);
 
 // Writes the code that prepares rows [first, first + rows) and returns the tile function's first
 // argument. x points at the group's first channel.

@@ -15,10 +15,11 @@ class ConvKernel : public KernelTest {
   void check(const ConvSpec& s) {
     SCOPED_TRACE(canonical_text(s));
     const int64_t pixel = s.x_pixel_stride ? s.x_pixel_stride : s.ci;
-    const auto x = random_floats(
-        static_cast<size_t>(((s.n * input_pixels(s)).nominal - 1) * pixel + s.ci), random_);
-    const auto weights =
-        random_floats(static_cast<size_t>(s.co * (s.ci / s.groups) * kernel_positions(s)), random_);
+    const auto x =
+        random_floats(static_cast<size_t>(((s.n * input_pixels(s)).nominal - 1) * pixel + s.ci),
+                      random_, s.dtype);
+    const auto weights = random_floats(
+        static_cast<size_t>(s.co * (s.ci / s.groups) * kernel_positions(s)), random_, s.dtype);
     std::vector<std::vector<float>> operands;
     std::vector<const float*> operand_pointers;
     const int64_t image = output_pixels(s).nominal;
@@ -27,27 +28,34 @@ class ConvKernel : public KernelTest {
       last += o.batch_strides.empty() ? (s.n.nominal * image - 1) * o.row_stride.nominal
                                       : (s.n.nominal - 1) * o.batch_strides[0].nominal +
                                             (image - 1) * o.row_stride.nominal;
-      operands.push_back(random_floats(static_cast<size_t>(last + 1), random_));
+      operands.push_back(random_floats(static_cast<size_t>(last + 1), random_,
+                                       s.epilogue.operand_dtype(operands.size())));
     }
     for (const auto& operand : operands) operand_pointers.push_back(operand.data());
     const auto expected = reference_conv(s, x.data(), weights.data(), operand_pointers);
-    const auto packed =
-        reference_pack(conv_weight_packing(s, choose_conv_plan(s, profile_).nr), weights.data());
+    const int64_t nr = choose_conv_plan(s, profile_).nr;
+    auto packed = reference_pack(conv_weight_packing(s, nr), weights.data());
+    if (has_pairs(s)) packed = in_pairs(packed, kernel_positions(s) * (s.ci / s.groups), nr);
 
     auto kernel = generate_conv(s, profile_);
     ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
     auto runnable = RunnableKernel::load(*kernel);
     ASSERT_TRUE(runnable.ok()) << error_text(runnable.error());
-    constexpr float kUntouched = 12345;
-    std::vector<float> y(expected.size(), kUntouched);
-    std::vector<void*> pointers = {y.data(), const_cast<float*>(x.data()),
-                                   const_cast<float*>(packed.data())};
-    for (const float* operand : operand_pointers) pointers.push_back(const_cast<float*>(operand));
+    constexpr float kUntouched = 12288;
+    const DType stored = s.epilogue.stored(DType::kF32);
+    std::vector<std::vector<std::byte>> bytes = {
+        elements_of(std::vector<float>(expected.size(), kUntouched), stored),
+        elements_of(x, s.dtype), elements_of(packed, s.dtype)};
+    for (size_t i = 0; i < operands.size(); ++i)
+      bytes.push_back(elements_of(operands[i], s.epilogue.operand_dtype(i)));
+    std::vector<void*> pointers;
+    for (std::vector<std::byte>& operand : bytes) pointers.push_back(operand.data());
     // Blocks run backwards, since they do not depend on each other.
     for (uint32_t block = runnable->blocks(); block-- > 0;) runnable->run_block(pointers, block);
+    const std::vector<float> y = numbers_of(bytes[0], stored);
     const int64_t y_pixel = s.y_pixel_stride ? s.y_pixel_stride : s.co;
-    const double tolerance =
-        2e-6 * std::sqrt(static_cast<double>(kernel_positions(s) * s.ci)) + 3e-6;
+    const double tolerance = 2e-6 * std::sqrt(static_cast<double>(kernel_positions(s) * s.ci)) +
+                             3e-6 + rounding_error(stored);
     for (size_t i = 0; i < y.size(); ++i) {
       if (static_cast<int64_t>(i) % y_pixel >= s.co) {
         ASSERT_EQ(y[i], kUntouched) << "element " << i;
@@ -124,6 +132,40 @@ TEST_P(ConvKernel, ThreeAxesWithAnEpilogue) {
   value = e.add(value, e.load(EpilogueOperand::full(36)));
   s.epilogue = e.finish(e.relu(value));
   check(s);
+}
+
+// Of 1x1 kernels over every pixel, with many channels and few, whose number is even or odd.
+TEST_P(ConvKernel, Halves) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    for (int i = 0; i < 14; ++i) {
+      ConvSpec s = random_spec(i % 2 == 0 ? 12 : 70);
+      if (i % 4 == 3) {
+        s.kh = s.kw = s.stride_h = s.stride_w = 1, s.pad_top = s.pad_left = 0;
+        s = sized(s, 0, 0);
+      }
+      if (i % 5 == 4)
+        s.depth = random_depth([&](int64_t low, int64_t high) { return draw(low, high); });
+      s.dtype = dtype;
+      if (i % 3 != 0) {
+        EpilogueBuilder e;
+        const int biased = e.add(e.accumulator(), e.load(EpilogueOperand::column(), dtype));
+        const int sum = e.add(biased, e.load(EpilogueOperand::full(s.co), dtype));
+        s.epilogue = e.finish(e.relu(sum), dtype);
+      }
+      check(s);
+    }
+    ConvSpec wide{.dtype = dtype,
+                  .n = 1,
+                  .h = 5,
+                  .w = 6,
+                  .ci = 600,
+                  .co = 20,
+                  .kh = 3,
+                  .kw = 3,
+                  .pad_top = 1,
+                  .pad_left = 1};
+    check(sized(wide, 1, 1));
+  }
 }
 
 TEST_P(ConvKernel, NetworkShapes) {

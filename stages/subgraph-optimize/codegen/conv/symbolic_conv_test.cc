@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-constexpr float kUntouched = 12345;
+constexpr float kUntouched = 12288;
 constexpr size_t kGuard = 64;  // floats around a result that nothing may write
 
 using Symbols = std::vector<int64_t>;  // n, h, w, oh, ow, then depths of x and y
@@ -58,18 +58,21 @@ class SymbolicConv : public KernelTest {
   static void add_epilogue(ConvSpec& s, const EpilogueOperand& bias,
                            const EpilogueOperand& residual) {
     EpilogueBuilder e;
-    const int value = e.add(e.accumulator(), e.load(bias));
-    s.epilogue = e.finish(e.relu(e.add(value, e.load(residual))));
+    const int value = e.add(e.accumulator(), e.load(bias, s.dtype));
+    s.epilogue = e.finish(e.relu(e.add(value, e.load(residual, s.dtype))), s.dtype);
   }
 
-  std::vector<float> run(RunnableKernel& kernel, size_t elements,
-                         const std::vector<const float*>& inputs, const Symbols& symbols) {
+  std::vector<float> run(RunnableKernel& kernel, size_t elements, DType stored,
+                         std::vector<std::vector<std::byte>> inputs, const Symbols& symbols) {
     std::vector<float> first;
+    const size_t element_bytes = stored == DType::kF32 ? 4 : 2;
     for (const uint32_t blocks : {1u, 2u, 5u, 32u, 0u}) {
-      std::vector<float> y(elements + 2 * kGuard, kUntouched);
-      std::vector<void*> pointers = {y.data() + kGuard};
-      for (const float* input : inputs) pointers.push_back(const_cast<float*>(input));
+      std::vector<std::byte> results =
+          elements_of(std::vector<float>(elements + 2 * kGuard, kUntouched), stored);
+      std::vector<void*> pointers = {results.data() + kGuard * element_bytes};
+      for (std::vector<std::byte>& input : inputs) pointers.push_back(input.data());
       kernel.run(pointers, symbols, blocks);
+      const std::vector<float> y = numbers_of(results, stored);
       for (size_t i = 0; i < kGuard; ++i) {
         EXPECT_EQ(y[i], kUntouched);
         EXPECT_EQ(y[y.size() - 1 - i], kUntouched);
@@ -123,29 +126,35 @@ class SymbolicConv : public KernelTest {
     std::vector<Kernel> made = kernels(c, with_epilogue);
     const auto weights = random_floats(
         static_cast<size_t>(c.spec.co * (c.spec.ci / c.spec.groups) * kernel_positions(c.spec)),
-        random_);
-    const auto bias = random_floats(static_cast<size_t>(c.spec.co), random_);
+        random_, c.spec.dtype);
+    const auto bias = random_floats(static_cast<size_t>(c.spec.co), random_, c.spec.dtype);
     for (const Symbols& symbols : runs) {
       SCOPED_TRACE(testing::PrintToString(symbols));
       ConvSpec s = fixed_at(c.spec, symbols);
       if (with_epilogue) add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co));
       const int64_t n = s.n.nominal, pixels = input_pixels(s).nominal,
                     image = output_pixels(s).nominal;
-      const auto x = random_floats(static_cast<size_t>(n * pixels * s.ci), random_);
-      const auto residual = random_floats(static_cast<size_t>(n * image * s.co), random_);
+      const auto x = random_floats(static_cast<size_t>(n * pixels * s.ci), random_, s.dtype);
+      const auto residual = random_floats(static_cast<size_t>(n * image * s.co), random_, s.dtype);
+      const DType stored = s.epilogue.stored(DType::kF32);
       const std::vector<double> expected =
           reference_conv(s, x.data(), weights.data(), {bias.data(), residual.data()});
       for (Kernel& kernel : made) {
         SCOPED_TRACE(static_cast<int>(kernel.kind));
         const bool is_dense = kernel.kind == ConvKind::kDirect;
-        const auto packed = reference_pack(kernel.packing, weights.data());
+        auto packed = reference_pack(kernel.packing, weights.data());
+        if (kernel.kind == ConvKind::kContraction && has_pairs(s))
+          packed = in_pairs(packed, kernel_positions(s) * (s.ci / s.groups), kernel.packing.nr);
         const auto own_x = is_dense ? transposed(x, n, pixels, s.ci) : x;
         const auto own_residual = is_dense ? transposed(residual, n, image, s.co) : residual;
-        auto y = run(kernel.kernel, expected.size(),
-                     {own_x.data(), packed.data(), bias.data(), own_residual.data()}, symbols);
+        auto y =
+            run(kernel.kernel, expected.size(), stored,
+                {elements_of(own_x, s.dtype), elements_of(packed, is_dense ? DType::kF32 : s.dtype),
+                 elements_of(bias, s.dtype), elements_of(own_residual, s.dtype)},
+                symbols);
         if (is_dense) y = transposed(y, n, s.co, image);
-        const double tolerance =
-            2e-6 * std::sqrt(static_cast<double>(kernel_positions(s) * s.ci)) + 3e-6;
+        const double tolerance = 2e-6 * std::sqrt(static_cast<double>(kernel_positions(s) * s.ci)) +
+                                 3e-6 + rounding_error(stored);
         for (size_t i = 0; i < y.size(); ++i) {
           ASSERT_NEAR(y[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i])))
               << "element " << i;
@@ -170,6 +179,16 @@ TEST_P(SymbolicConv, FewChannels) {
     check(c, some_sizes(c, 8), i % 2 == 0);
   }
   EXPECT_EQ(runs_, 130);
+}
+
+TEST_P(SymbolicConv, Halves) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    for (int i = 0; i < 4; ++i) {
+      Case c = random_case(i % 2 == 0 ? 12 : 40, i == 2);
+      c.spec.dtype = dtype;
+      check(c, some_sizes(c, 2), i != 1);
+    }
+  }
 }
 
 TEST_P(SymbolicConv, ManyChannels) {

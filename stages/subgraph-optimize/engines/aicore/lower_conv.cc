@@ -30,9 +30,12 @@ void set_packing(ConvStrategy& strategy, const ConvPacking& packing) {
 ConvStrategy nhwc_strategy(const ConvSpec& spec, size_t rank, const DeviceProfile& profile) {
   ConvStrategy strategy;
   strategy.map = nhwc_map(rank);
-  set_packing(strategy,
-              {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups,
-               choose_conv_plan(spec, profile).nr, false, rank == 5 ? spec.depth.kernel : 0});
+  ConvPacking packing{spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups};
+  packing.nr = choose_conv_plan(spec, profile).nr;
+  packing.kd = rank == 5 ? spec.depth.kernel : 0;
+  packing.dtype = spec.dtype;
+  packing.in_pairs = has_pairs(spec);
+  set_packing(strategy, packing);
   strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
     return lowering.kernel(conv, generate_conv);
   };
@@ -40,8 +43,8 @@ ConvStrategy nhwc_strategy(const ConvSpec& spec, size_t rank, const DeviceProfil
 }
 
 ConvStrategy depthwise_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
-  const DepthwisePacking packing{spec.co, spec.kh, spec.kw,
-                                 choose_depthwise_plan(spec, profile).nr};
+  const DepthwisePacking packing{spec.co, spec.kh, spec.kw, choose_depthwise_plan(spec, profile).nr,
+                                 spec.dtype};
   ConvStrategy strategy;
   strategy.map = nhwc_map(4);
   strategy.pack = [packing](Chain& chain) { packing.pack(chain); };
@@ -57,7 +60,7 @@ ConvStrategy direct_strategy(const ConvSpec& spec, const DeviceProfile& profile)
   ConvStrategy strategy;
   strategy.map = dense_map(4);
   set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups,
-                         choose_direct_plan(spec, profile).rows, true});
+                         choose_direct_plan(spec, profile).rows, true, 0, spec.dtype});
   strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
     return lowering.kernel(DirectConvSpec{conv}, generate_direct_conv);
   };
@@ -159,6 +162,7 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
   const Value& x_inside = *contraction.anchor->input(0);
   const Value& w_inside = *contraction.anchor->input(1);
   SLUICE_ASSIGN(ConvSpec spec, make_conv_spec(*contraction.anchor, x_inside, w_inside));
+  spec.dtype = x_inside.type().dtype;
   Value& x_outside = lowering.operand_value(contraction, x_inside);
   const ConvStrategy strategy = choose_strategy(spec, contraction, x_outside, lowering);
   const auto stored = [&](Value& value) { return lowering.stored(value, strategy.map, before); };

@@ -75,23 +75,29 @@ void MatrixPacking::unpack(Chain& chain) const {
 loop::Packing MatrixPacking::loops() const {
   const int64_t matrices =
       std::accumulate(batch.begin(), batch.end(), int64_t{1}, std::multiplies<>());
-  return {matrices, n, {k}, {0}, transposed, nr};
+  return {matrices, n, {k}, {0}, transposed, nr, dtype == DType::kBF16, dtype, dtype};
 }
 
 void ConvPacking::pack(Chain& chain) const {
   const int64_t columns = round_up(co / groups, nr);
   const int64_t reduction = rows() * kw * ci_per_group;
+  if (is_direct) chain.cast(DType::kF32);
   chain.reshape({groups, co / groups, ci_per_group, rows(), kw});
   chain
       .transpose(is_direct ? std::vector<int64_t>{0, 2, 4, 3, 1}
                            : std::vector<int64_t>{0, 3, 4, 2, 1})
       .pad_last(columns);
-  chain.reshape({groups, reduction, columns / nr, nr}).transpose({0, 2, 1, 3});
+  if (in_pairs) {
+    chain.reshape({groups, reduction / 2, 2, columns / nr, nr}).transpose({0, 3, 1, 4, 2});
+  } else {
+    chain.reshape({groups, reduction, columns / nr, nr}).transpose({0, 2, 1, 3});
+  }
 }
 
 void ConvPacking::unpack(Chain& chain) const {
   const int64_t columns = round_up(co / groups, nr);
-  chain.transpose({0, 2, 1, 3});
+  chain.transpose(in_pairs ? std::vector<int64_t>{0, 2, 4, 1, 3}
+                           : std::vector<int64_t>{0, 2, 1, 3});
   if (is_direct) {
     chain.reshape({groups, ci_per_group, kw, kh, columns})
         .slice_last(co / groups)
@@ -103,12 +109,15 @@ void ConvPacking::unpack(Chain& chain) const {
   }
   chain.reshape(kd == 0 ? std::vector<int64_t>{co, ci_per_group, kh, kw}
                         : std::vector<int64_t>{co, ci_per_group, kd, kh, kw});
+  chain.cast(dtype);
 }
 
 loop::Packing ConvPacking::loops() const {
   const std::vector<size_t> order =
       is_direct ? std::vector<size_t>{0, 2, 1} : std::vector<size_t>{1, 2, 0};
-  return {groups, co / groups, {ci_per_group, rows(), kw}, order, true, nr};
+  const DType packed = is_direct ? DType::kF32 : dtype;
+  return {groups, co / groups, {ci_per_group, rows(), kw}, order, true, nr, in_pairs,
+          dtype,  packed};
 }
 
 void DepthwisePacking::pack(Chain& chain) const {
@@ -119,6 +128,8 @@ void DepthwisePacking::unpack(Chain& chain) const {
   chain.slice_last(channels).transpose({1, 0}).reshape({channels, 1, kh, kw});
 }
 
-loop::Packing DepthwisePacking::loops() const { return {1, channels, {kh * kw}, {0}, true, nr}; }
+loop::Packing DepthwisePacking::loops() const {
+  return {1, channels, {kh * kw}, {0}, true, nr, false, dtype, dtype};
+}
 
 }  // namespace sluice

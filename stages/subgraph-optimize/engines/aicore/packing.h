@@ -32,9 +32,12 @@ struct ConvPacking {
   int64_t nr = 1;
   // The reduction index is (ci, kw, kh) as in the direct kernels, otherwise (kh, kw, ci).
   bool is_direct = false;
-  int64_t kd = 0;  // 0: a kernel of two axes; never direct otherwise
+  int64_t kd = 0;             // 0: a kernel of two axes; never direct otherwise
+  DType dtype = DType::kF32;  // packed as f32 for the direct kernels
+  bool in_pairs = false;      // along ci, whose number is even
 
-  void pack(Chain& chain) const;  // -> [groups, panels, kd * kh * kw * ci/groups, nr]
+  // Makes [groups, panels, kd * kh * kw * ci/groups, nr], in pairs [groups, panels, …/2, nr, 2].
+  void pack(Chain& chain) const;
   void unpack(Chain& chain) const;
   loop::Packing loops() const;
 
@@ -46,6 +49,7 @@ struct ConvPacking {
 struct DepthwisePacking {
   int64_t channels = 1, kh = 1, kw = 1;
   int64_t nr = 1;
+  DType dtype = DType::kF32;
 
   void pack(Chain& chain) const;  // -> [kh * kw, nr]
   void unpack(Chain& chain) const;

@@ -114,6 +114,26 @@ TEST(Packing, ConvOfThreeAxes) {
   }
 }
 
+TEST(Packing, ConvInPairs) {
+  ConvSpec conv;
+  conv.ci = 8, conv.co = 12, conv.kh = 2, conv.kw = 3, conv.groups = 2;
+  const std::vector<int64_t> dims = {12, 4, 2, 3};
+  std::vector<float> weight(size_t{12} * 4 * 2 * 3);
+  std::iota(weight.begin(), weight.end(), 1.0f);
+  for (const int64_t nr : {1, 4, 5, 16}) {
+    const ConvPacking packing{12, 4, 2, 3, 2, nr, false, 0, DType::kF32, true};
+    const std::vector<float> expected =
+        in_pairs(reference_pack(conv_weight_packing(conv, nr), weight.data()), 24, nr);
+    EXPECT_EQ(evaluate_chain(dims, weight, [&](Chain& chain) { packing.pack(chain); }), expected);
+    EXPECT_EQ(run_loops(packing.loops(), weight, expected.size()), expected);
+    const auto there_and_back = [&](Chain& chain) {
+      packing.pack(chain);
+      packing.unpack(chain);
+    };
+    EXPECT_EQ(evaluate_chain(dims, weight, there_and_back), weight);
+  }
+}
+
 TEST(Packing, Depthwise) {
   ConvSpec conv;
   conv.ci = conv.co = conv.groups = 7, conv.kh = 3, conv.kw = 2;
