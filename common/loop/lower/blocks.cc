@@ -162,33 +162,52 @@ Interleaving interleaving_of(const Node& node) {
   return own;
 }
 
+// What a nest over all phases walks along a spatial axis: positions and phases from these on.
+struct PhaseRange {
+  ExpressionId positions, phases;
+  int64_t first_position = 0, first_phase = 0;
+  bool is_guarded = false;  // some of them are cut off
+};
+
+PhaseRange range_of(Lowering& l, const Node& node, const Interleaving& own, size_t axis) {
+  const int64_t stride = own.strides[axis], begin = own.pads[axis],
+                end = own.pads[own.strides.size() + axis];
+  const ExpressionId all = l.extent(*node.input(0), axis + 2);
+  if (stride == 1) return {l.table().subtract(all, l.number(begin + end)), l.number(1), begin};
+  // What follows reads a single element at 0.
+  if (node.output().type().dims[axis + 2] == Dim::fixed(1))
+    return {l.number(1), l.number(1), begin / stride, begin % stride};
+  return {all, l.number(stride), 0, 0, begin > 0 || end > 0};
+}
+
 // The phases are channels of one input:
 //
 //   for n, g, c < C, position in the phases, phase:
-//     y[n, g * C + c, position * stride + phase - pad] = x[n, (g * phases + phase) * C + c,
-//     position]
+//     y[n, g * C + c, position * stride + phase - pad] =
+//         x[n, (g * phases + phase) * C + c, position]
 Result<void> interleave_channels(Lowering& l, const Node& node, const Interleaving& own) {
   const Value &x = *node.input(0), &y = node.output();
   ExpressionTable& table = l.table();
   const ExpressionId groups = l.number(node.get(attributes::Interleave::group));
   const ExpressionId channels = table.floor_divide(l.extent(y, 1), groups);
   Index extents = {l.extent(y, 0), groups, channels};
+  std::vector<PhaseRange> ranges;
   for (size_t i = 0; i < own.strides.size(); ++i) {
-    extents.push_back(l.extent(x, i + 2));
-    extents.push_back(l.number(own.strides[i]));
+    ranges.push_back(range_of(l, node, own, i));
+    extents.insert(extents.end(), {ranges[i].positions, ranges[i].phases});
   }
   const Index at = l.begin_nest(extents);
   Index from = {at[0], -1}, to = {at[0], l.flatten({at[1], at[2]}, {groups, channels})};
   ExpressionId phase = at[1];
   std::vector<Guard> guards;
   for (size_t i = 0; i < own.strides.size(); ++i) {
-    const ExpressionId stride = l.number(own.strides[i]), r = at[2 * i + 4];
+    const ExpressionId stride = l.number(own.strides[i]);
+    const ExpressionId r = table.add(at[2 * i + 4], l.number(ranges[i].first_phase));
     phase = table.add(table.multiply(phase, stride), r);
-    from.push_back(at[2 * i + 3]);
+    from.push_back(table.add(at[2 * i + 3], l.number(ranges[i].first_position)));
     to.push_back(
         table.subtract(table.add(table.multiply(from.back(), stride), r), l.number(own.pads[i])));
-    if (own.pads[i] > 0 || own.pads[own.strides.size() + i] > 0)
-      guards.push_back({to.back(), l.extent(y, i + 2)});
+    if (ranges[i].is_guarded) guards.push_back({to.back(), l.extent(y, i + 2)});
   }
   from[1] = table.add(table.multiply(phase, channels), at[2]);
   SLUICE_ASSIGN(const Id element, l.element(x, from));
@@ -236,7 +255,8 @@ Result<void> interleave_phase(Lowering& l, const Node& node, const Interleaving&
   if (x != nullptr) {
     SLUICE_ASSIGN(element, l.element(*x, from));
   }
-  return l.give(node, 0, to, element);
+  // A phase without elements would give them elsewhere than a single one is read.
+  return l.give(node, 0, l.broadcast(node.output(), to), element);
 }
 
 Result<void> interleave(Lowering& l, const Node& node) {

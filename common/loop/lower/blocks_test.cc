@@ -52,6 +52,27 @@ TEST(BlocksLoweringTest, Interleave) {
                "%y = Interleave(%a, _, %b) {pads = [1, 1], strides = [3]}"});
 }
 
+// One row is left of two, and of three.
+TEST(BlocksLoweringTest, InterleavedRowsBeforeOtherNodes) {
+  const auto body = [](const std::string& inputs, const std::string& names,
+                       const std::string& node) {
+    return "graph @main(" + inputs + ") -> (%y) {\n%y: f32[2, 4, 1, N] = Fused(" + names +
+           ") {body = @body}\n}\ngraph @body(" + inputs + ") -> (%y) fused {\n%0 = Interleave(" +
+           node + "\n%y = Add(%0, %r)\n}\n";
+  };
+  LoweringCase test;
+  test.sizes = {{"N", 3}};
+  test.graphs =
+      body("%a: f32[2, 4, 3, N], %r: f32[2, 4, 1, N]", "%a, %r", "%a) {pads = [1, 0, 1, 0]}");
+  EXPECT_EQ(lowering_difference(test), "");
+  test.graphs = body("%a: f32[2, 12, 2, N], %r: f32[2, 4, 1, N]", "%a, %r",
+                     "%a) {pads = [4, 0, 1, 0], strides = [3, 1]}");
+  EXPECT_EQ(lowering_difference(test), "");
+  test.graphs = body("%a: f32[2, 4, 1, N], %b: f32[2, 4, 1, N], %r: f32[2, 4, 1, N]", "%a, %b, %r",
+                     "%a, %b) {pads = [1, 0, 0, 0], strides = [2, 1]}");
+  EXPECT_EQ(lowering_difference(test), "");
+}
+
 TEST(BlocksLoweringTest, InterleavedPhasesOfOneSize) {
   LoweringCase test;
   test.sizes = {{"N", 3}, {"M", 3}};
