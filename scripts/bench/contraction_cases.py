@@ -1,4 +1,5 @@
-"""The models of scripts/bench/contractions: contractions one by one, and attention.
+"""The models of scripts/bench/contractions: contractions one by one, and attention. Convolutions
+are rows of convolution_cases.py.
 
 A row is a name and a function that builds its model from an empty Case. Sizes are those of the
 name.
@@ -6,6 +7,7 @@ name.
 import numpy as np
 from onnx import helper
 
+import convolution_cases
 from elementwise_cases import Case, type_of
 
 MICROSOFT = "com.microsoft"
@@ -103,4 +105,4 @@ def integer_rows():
 
 
 def rows():
-    return integer_rows()
+    return integer_rows() | convolution_cases.rows()
