@@ -35,7 +35,10 @@ Run make_run(const GeneratedKernel& kernel, DType dtype, const std::vector<int64
 
 Epilogue biased(DType dtype) {
   EpilogueBuilder e;
-  const int sum = e.add(e.accumulator(), e.load(EpilogueOperand::column(), dtype));
+  int sum = e.add(e.accumulator(), e.load(EpilogueOperand::column(), dtype));
+  // Models round after each node.
+  if (dtype == DType::kF16) sum = e.scalar(loop::ScalarOp::kRoundToHalf, sum);
+  if (dtype == DType::kBF16) sum = e.scalar(loop::ScalarOp::kRoundToBfloat, sum);
   return e.finish(e.relu(sum), dtype);
 }
 
@@ -101,6 +104,41 @@ void bench_products(const DeviceProfile& profile) {
   }
 }
 
+ConvSpec square_conv(int64_t ci, int64_t co, int64_t kernel, int64_t stride, int64_t out) {
+  ConvSpec s;
+  s.ci = ci, s.co = co, s.kh = s.kw = kernel, s.stride_h = s.stride_w = stride;
+  s.pad_top = s.pad_left = kernel / 2;
+  s.oh = s.ow = out, s.h = s.w = out * stride;
+  return s;
+}
+
+void bench_convolutions(const DeviceProfile& profile) {
+  for (const auto& [ci, co, kernel, stride, out] : {std::tuple{3, 64, 7, 2, 112},
+                                                    {16, 64, 1, 1, 55},
+                                                    {16, 64, 3, 1, 55},
+                                                    {64, 256, 3, 1, 13},
+                                                    {512, 1000, 1, 1, 13},
+                                                    {64, 64, 3, 1, 56},
+                                                    {256, 64, 1, 1, 56},
+                                                    {512, 512, 3, 1, 7}}) {
+    std::vector<Run> runs;
+    int64_t multiply_adds = 0;
+    for (const DType dtype : kDTypes) {
+      ConvSpec s = square_conv(ci, co, kernel, stride, out);
+      s.dtype = dtype;
+      s.epilogue = biased(dtype);
+      const auto made = generate_conv(s, profile);
+      if (!made) return static_cast<void>(std::puts(error_text(made.error()).c_str()));
+      multiply_adds = made->multiply_adds.nominal;
+      const int64_t nr = choose_conv_plan(s, profile).nr;
+      runs.push_back(make_run(*made, dtype,
+                              {s.oh.nominal * s.ow.nominal * s.co, s.h.nominal * s.w.nominal * s.ci,
+                               packed_elements(conv_weight_packing(s, nr)), s.co}));
+    }
+    race(fmt::format("conv {}->{} k{} s{} @{}", ci, co, kernel, stride, out), runs, multiply_adds);
+  }
+}
+
 }  // namespace
 }  // namespace sluice
 
@@ -108,5 +146,6 @@ int main(int argc, char** argv) {
   const auto profile = sluice::get_profile(argc > 1 ? argv[1] : "native");
   if (!profile) return std::fprintf(stderr, "%s\n", sluice::error_text(profile.error()).c_str()), 1;
   sluice::bench_products(*profile);
+  sluice::bench_convolutions(*profile);
   return 0;
 }

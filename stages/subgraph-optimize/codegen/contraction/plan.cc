@@ -118,8 +118,12 @@ ContractionPlan choose_plan(const ContractionSize& size, const DeviceProfile& pr
   return plan_with(choose_tile(size, profile), size, profile);
 }
 
-int pair_registers(DType dtype, const DeviceProfile& profile) {
-  return dtype == DType::kBF16 && !profile.bf16_dot_product ? 1 : 0;
+TileOperands tile_operands(DType dtype, const DeviceProfile& profile) {
+  TileOperands operands;
+  const bool is_widened =
+      dtype == DType::kF16 || (dtype == DType::kBF16 && !profile.bf16_dot_product);
+  operands.reserved_registers = is_widened ? 1 : 0;
+  return operands;
 }
 
 ContractionPlan choose_symbolic_plan(ContractionSize size, bool rows_are_symbolic,
@@ -141,7 +145,7 @@ ContractionPlan choose_matmul_plan(const MatMulSpec& spec, const DeviceProfile& 
   for (const BatchAxis& axis : spec.batch) size_of_batch *= axis.size;
   size.batch = size_of_batch.nominal;
   size.row_bytes = spec.a_row_stride.nominal * 4;
-  size.operands.reserved_registers = pair_registers(spec.dtype, profile);
+  size.operands = tile_operands(spec.dtype, profile);
   const bool is_symbolic =
       !size_of_batch.is_fixed() || !spec.m.is_fixed() || !spec.n.is_fixed() || !spec.k.is_fixed();
   if (is_symbolic)

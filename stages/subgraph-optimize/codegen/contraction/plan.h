@@ -18,8 +18,9 @@ struct ContractionSize {
   TileOperands operands = {};
 };
 
-// Returns the registers that reading pairs of bf16 needs: a mask where no instruction takes them.
-int pair_registers(DType dtype, const DeviceProfile& profile);
+// Returns how tiles read such operands. Halves that are widened in registers take one more: a mask
+// for pairs of bf16, and LLVM widens f16 early.
+TileOperands tile_operands(DType dtype, const DeviceProfile& profile);
 
 ContractionPlan choose_plan(const ContractionSize& size, const DeviceProfile& profile);
 

@@ -3,6 +3,7 @@
 // loops around the tiles.
 #include <algorithm>
 
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/contraction/nest.h"
 #include "stages/subgraph-optimize/codegen/contraction/plan.h"
 #include "stages/subgraph-optimize/codegen/conv/conv_rows.h"
@@ -173,7 +174,10 @@ ContractionPlan choose_conv_plan(const ConvSpec& s, const DeviceProfile& profile
   if (strategy == ConvRows::kCopied)
     size.row_cycles = static_cast<double>(s.depth.kernel * s.kh) *
                       (kCyclesPerRun + static_cast<double>(s.kw * s.ci / s.groups) / 4);
-  if (has_pairs(s)) size.operands.reserved_registers = pair_registers(s.dtype, profile);
+  // Few channels have few panels; of halves, rows of any length are copied, for many.
+  if (s.dtype != DType::kF32)
+    size.row_cycles /= static_cast<double>(ceil_div(size.columns, profile.vector_bits / 32 * 2));
+  size.operands = tile_operands(s.dtype, profile);
   ContractionPlan plan = rows.is_fixed() ? choose_plan(size, profile)
                                          : choose_symbolic_plan(size, true, false, profile);
   // For the largest kernels the scratch has capacity for few rows of pointers.

@@ -17,7 +17,7 @@ llvm::Type* Elements::bits_type(int lanes) {
 
 Value* Elements::widened(Value* bits) {
   MathEmitter math(b_.ir(), b_.profile());
-  return dtype_ == DType::kF16 ? math.half_to_float(bits) : math.bfloat_to_float(bits);
+  return dtype_ == DType::kF16 ? math.half_to_factor(bits) : math.bfloat_to_float(bits);
 }
 
 Value* Elements::narrowed(Value* floats) {

@@ -74,6 +74,8 @@ class MathEmitter {
   // Floats of 16 bits are held in i16, rounding is half to even, and NaN stays NaN. Denormal halves
   // are right even where denormals are flushed.
   llvm::Value* half_to_float(llvm::Value* bits);
+  // Returns the same where it is only multiplied and added: the code needs a register less.
+  llvm::Value* half_to_factor(llvm::Value* bits);
   llvm::Value* float_to_half(llvm::Value* x);
   llvm::Value* bfloat_to_float(llvm::Value* bits);
   llvm::Value* float_to_bfloat(llvm::Value* x);

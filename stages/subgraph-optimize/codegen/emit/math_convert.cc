@@ -89,10 +89,17 @@ Value* to_unsigned_64(const MathBasics& m, Value* x) {
 }  // namespace
 
 // Profiles with AVX2 or more have F16C.
-Value* MathEmitter::half_to_float(Value* bits) {
+Value* MathEmitter::half_to_factor(Value* bits) {
   if (profile_.isa == "generic") return widen_half(ir_, bits);
   llvm::Type* halves = MathBasics::with_lanes(ir_.getHalfTy(), bits);
   return ir_.CreateFPExt(ir_.CreateBitCast(bits, halves), floats_like(ir_, bits));
+}
+
+// The fence, which is no instruction, keeps LLVM from doing what follows, comparisons and
+// selections, with halves: there are no vectors of these.
+Value* MathEmitter::half_to_float(Value* bits) {
+  Value* floats = half_to_factor(bits);
+  return ir_.CreateArithmeticFence(floats, floats->getType());
 }
 
 Value* MathEmitter::float_to_half(Value* x) {
