@@ -1,5 +1,4 @@
-// Gives each node the dtype that options and annotations wish for it, and puts a Cast where dtypes
-// meet.
+// Gives each node the dtype that the options wish for it, and puts a Cast where dtypes meet.
 //
 //   before:  %a = Conv(%x, w)   %y = Relu(%a)                         --precision-mode=force_fp16
 //   after:   %1 = Cast(%x) {to = f16}   %a = Conv(%1, w:f16)   %2 = Relu(%a)

@@ -1,4 +1,4 @@
-// What the options and annotations say about the dtype that a node computes in.
+// What the options say about the dtype that a node computes in.
 #pragma once
 
 #include <map>

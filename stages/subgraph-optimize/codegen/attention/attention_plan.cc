@@ -11,8 +11,6 @@ namespace {
 constexpr int64_t kFloatBytes = 4;
 constexpr int64_t kMinKeys = 32, kMaxKeys = 512;
 
-int64_t round_up(int64_t number, int64_t step) { return ceil_div(number, step) * step; }
-
 RegisterTile choose_tile(const ContractionSize& size, bool rows_are_symbolic,
                          bool columns_are_symbolic, const DeviceProfile& profile) {
   const ContractionPlan plan =

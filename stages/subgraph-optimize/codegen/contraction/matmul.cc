@@ -92,6 +92,7 @@ class MatMulEmitter {
  private:
   ContractionNest make_nest() const {
     ContractionNest nest;
+    nest.has_masked_tiles = b_.has_masks();
     nest.batch = batch_, nest.rows = spec_.m, nest.columns = spec_.n, nest.reduction = spec_.k;
     nest.plan = plan_;
     nest.is_symbolic = is_symbolic_;
@@ -122,8 +123,7 @@ class MatMulEmitter {
   }
 
   TileFunctions emit_tiles(const ContractionNest& nest) {
-    return {nest, b_.has_masks(),
-            [&](const TileShape& shape) { return emit_tile_function(shape); }};
+    return {nest, [&](const TileShape& shape) { return emit_tile_function(shape); }};
   }
 
   void emit_loops(ContractionNest nest, const TileFunctions& tiles) {
@@ -233,37 +233,25 @@ class MatMulEmitter {
     return emit_tile(b_, "tile", shape, reduction, output);
   }
 
-  // Returns the offset of a batch entry in an operand whose stride along an axis is stride(axis).
-  Value* batch_offset(Value* entry, const std::function<const Extent&(size_t axis)>& stride) {
-    Value* offset = b_.index(0);
-    Value* remainder = entry;
-    for (size_t axis = spec_.batch.size(); axis-- > 0;) {
-      if (spec_.batch[axis].size.is_fixed_at(1)) continue;
-      Value* size = b_.value(spec_.batch[axis].size);
-      offset = b_.add(offset, b_.mul(b_.mod(remainder, size), stride(axis)));
-      remainder = b_.div(remainder, size);
-    }
-    return offset;
-  }
-
   void enter(Value* entry) {
     const auto& batch = spec_.batch;
-    a_entry_ = in_memory_.at(a_, batch_offset(entry, [&](size_t axis) -> const Extent& {
-                               return batch[axis].a_stride;
-                             }));
-    b_entry_ = in_memory_.at(bp_, batch_offset(entry, [&](size_t axis) -> const Extent& {
-                               return batch[axis].b_stride;
-                             }));
-    c_entry_ = stored_.at(c_, batch_offset(entry, [&](size_t axis) -> const Extent& {
-                            return batch[axis].c_stride;
-                          }));
+    a_entry_ = in_memory_.at(
+        a_, emit_batch_offset(b_, spec_.batch, entry,
+                              [&](size_t axis) -> const Extent& { return batch[axis].a_stride; }));
+    b_entry_ = in_memory_.at(
+        bp_, emit_batch_offset(b_, spec_.batch, entry,
+                               [&](size_t axis) -> const Extent& { return batch[axis].b_stride; }));
+    c_entry_ = stored_.at(
+        c_, emit_batch_offset(b_, spec_.batch, entry,
+                              [&](size_t axis) -> const Extent& { return batch[axis].c_stride; }));
     operand_entries_.clear();
     for (size_t n = 0; n < operands_.size(); ++n) {
       const auto& strides = spec_.epilogue.operands[n].batch_strides;
       Value* offset =
           strides.empty()
               ? b_.index(0)
-              : batch_offset(entry, [&](size_t axis) -> const Extent& { return strides[axis]; });
+              : emit_batch_offset(b_, spec_.batch, entry,
+                                  [&](size_t axis) -> const Extent& { return strides[axis]; });
       operand_entries_.push_back(operand_elements(n).at(operands_[n], offset));
     }
   }

@@ -221,7 +221,7 @@ class NestEmitter {
     }
     const int lanes = nest_.plan.lanes, vectors = nest_.plan.vectors;
     Value* remainder = b_.sub(b_.value(nest_.columns), b_.mul(panel, nest_.plan.nr));
-    if (b_.has_masks() || nest_.has_masked_tiles) {
+    if (nest_.has_masked_tiles) {
       Value* count = b_.ceil_div(remainder, b_.index(lanes));
       Value* active = b_.sub(remainder, b_.mul(b_.sub(count, b_.index(1)), lanes));
       emit_choice(b_, count, numbers(1, vectors), [&](int used) {
@@ -252,14 +252,14 @@ class NestEmitter {
 };
 
 // Returns the shapes, for one row, of the panels.
-std::vector<TileShape> panel_shapes(const ContractionNest& nest, bool has_masks) {
+std::vector<TileShape> panel_shapes(const ContractionNest& nest) {
   const int lanes = nest.plan.lanes, vectors = nest.plan.vectors;
   std::vector<TileShape> shapes;
   if (has_whole_panels(nest)) shapes.push_back({1, vectors, lanes, lanes});
   if (nest.columns.is_fixed()) {
     if (const TileShape remainder = known_remainder(nest); remainder.vectors > 0)
       shapes.push_back(remainder);
-  } else if (has_masks) {
+  } else if (nest.has_masked_tiles) {
     for (int used = 1; used <= vectors; ++used) shapes.push_back({1, used, lanes, 0});
   } else {
     for (int used = 1; used < vectors; ++used) shapes.push_back({1, used, lanes, lanes});
@@ -270,10 +270,10 @@ std::vector<TileShape> panel_shapes(const ContractionNest& nest, bool has_masks)
 
 }  // namespace
 
-std::vector<TileShape> nest_tile_shapes(const ContractionNest& nest, bool has_masks) {
+std::vector<TileShape> nest_tile_shapes(const ContractionNest& nest) {
   std::vector<TileShape> shapes;
   for (const int rows : row_counts(nest)) {
-    for (TileShape shape : panel_shapes(nest, has_masks)) {
+    for (TileShape shape : panel_shapes(nest)) {
       shape.rows = rows;
       shape.is_symbolic = nest.is_symbolic;
       shapes.push_back(shape);
@@ -282,16 +282,27 @@ std::vector<TileShape> nest_tile_shapes(const ContractionNest& nest, bool has_ma
   return shapes;
 }
 
-TileFunctions::TileFunctions(const ContractionNest& nest, bool has_masks,
+TileFunctions::TileFunctions(const ContractionNest& nest,
                              const std::function<llvm::Function*(const TileShape&)>& emit) {
-  for (const TileShape& shape : nest_tile_shapes(nest, has_masks))
-    functions_.emplace_back(shape, emit(shape));
+  for (const TileShape& shape : nest_tile_shapes(nest)) functions_.emplace_back(shape, emit(shape));
 }
 
 llvm::Function* TileFunctions::of(const TileShape& shape) const {
   const auto found = std::find_if(functions_.begin(), functions_.end(),
                                   [&](const auto& known) { return known.first == shape; });
   return found->second;
+}
+
+Value* emit_batch_offset(KernelBuilder& b, const std::vector<BatchAxis>& batch, Value* entry,
+                         const std::function<const Extent&(size_t axis)>& stride) {
+  Value* offset = b.index(0);
+  for (size_t axis = batch.size(); axis-- > 0;) {
+    if (batch[axis].size.is_fixed_at(1)) continue;
+    Value* size = b.value(batch[axis].size);
+    offset = b.add(offset, b.mul(b.mod(entry, size), stride(axis)));
+    entry = b.div(entry, size);
+  }
+  return offset;
 }
 
 void emit_nest(KernelBuilder& builder, const ContractionNest& nest) {

@@ -35,7 +35,7 @@ struct ContractionNest {
   bool has_many_rows = false;
   // prepare_panels does work: one panel is prepared at a time, and blocks share panels before rows.
   bool panels_are_dear = false;
-  // Tiles store any number of lanes, whatever the profile.
+  // Tiles store any number of lanes: with masks, or by other means.
   bool has_masked_tiles = false;
 
   // Is called once per batch entry of a block, before its tiles. May be empty.
@@ -49,19 +49,24 @@ struct ContractionNest {
 };
 
 // Returns every tile that the loops may call.
-std::vector<TileShape> nest_tile_shapes(const ContractionNest& nest, bool has_masks);
+std::vector<TileShape> nest_tile_shapes(const ContractionNest& nest);
 
 // The tile functions of a nest.
 class TileFunctions {
  public:
   // Emits a function for every shape of the nest.
-  TileFunctions(const ContractionNest& nest, bool has_masks,
+  TileFunctions(const ContractionNest& nest,
                 const std::function<llvm::Function*(const TileShape&)>& emit);
   llvm::Function* of(const TileShape& shape) const;
 
  private:
   std::vector<std::pair<TileShape, llvm::Function*>> functions_;
 };
+
+// Returns the offset of a batch entry in an operand whose stride along an axis is stride(axis).
+llvm::Value* emit_batch_offset(KernelBuilder& builder, const std::vector<BatchAxis>& batch,
+                               llvm::Value* entry,
+                               const std::function<const Extent&(size_t axis)>& stride);
 
 // Writes the loops into the kernel at the insert point; with a size of 0 they do nothing.
 void emit_nest(KernelBuilder& builder, const ContractionNest& nest);

@@ -1,11 +1,11 @@
 // Conv kernels are an implicit matrix product (rows: output pixels of all images; columns: output
-// channels of one group) on the same tiles as MatMul. Fixed and symbolic kernels differ only in the
-// loops around the tiles.
+// channels of one group) on the same tiles and in the same loops as MatMul.
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/contraction/nest.h"
 #include "stages/subgraph-optimize/codegen/contraction/plan.h"
+#include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
 #include "stages/subgraph-optimize/codegen/conv/conv_rows.h"
 #include "stages/subgraph-optimize/codegen/emit/elements.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
@@ -16,19 +16,7 @@ namespace {
 using llvm::Value;
 
 Result<void> check(const ConvSpec& s) {
-  const ConvDepth& d = s.depth;
-  for (int64_t size : {s.n.factor, s.h.factor, s.w.factor, s.ci, s.oh.factor, s.ow.factor, s.co,
-                       s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups,
-                       d.in.factor, d.out.factor, d.kernel, d.stride, d.dilation}) {
-    if (size < 1)
-      return make_error(ErrorCode::kCodegen,
-                        "conv has a size, stride or dilation of {}, at least 1 is needed", size);
-  }
-  if (s.ci % s.groups != 0 || s.co % s.groups != 0) {
-    return make_error(ErrorCode::kCodegen,
-                      "conv with {} groups: {} input and {} output channels cannot be divided",
-                      s.groups, s.ci, s.co);
-  }
+  SLUICE_TRY(check_conv(s));
   if ((s.x_pixel_stride != 0 && s.x_pixel_stride < s.ci) ||
       (s.y_pixel_stride != 0 && s.y_pixel_stride < s.co)) {
     return make_error(ErrorCode::kCodegen,
@@ -70,7 +58,7 @@ class ConvEmitter {
     }
     const std::string entry = kernel_entry(canonical_text(s_), b_.profile());
     ContractionNest nest = make_nest();
-    const TileFunctions tiles(nest, b_.has_masks(),
+    const TileFunctions tiles(nest,
                               [&](const TileShape& shape) { return emit_tile_function(shape); });
     begin(entry);
     nest.enter = [&](Value* group) { enter(group); };
@@ -93,6 +81,7 @@ class ConvEmitter {
 
   ContractionNest make_nest() const {
     ContractionNest nest;
+    nest.has_masked_tiles = b_.has_masks();
     nest.batch = s_.groups, nest.rows = s_.n * output_pixels(s_), nest.columns = s_.co / s_.groups;
     nest.reduction = reduction(), nest.plan = plan_;
     nest.is_symbolic = !is_fixed(s_);

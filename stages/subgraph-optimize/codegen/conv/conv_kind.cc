@@ -123,8 +123,10 @@ ConvSpec at_nominal(ConvSpec s) {
 }  // namespace
 
 Result<void> check_conv(const ConvSpec& s) {
+  const ConvDepth& d = s.depth;
   for (int64_t size : {s.n.factor, s.h.factor, s.w.factor, s.ci, s.oh.factor, s.ow.factor, s.co,
-                       s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups}) {
+                       s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups,
+                       d.in.factor, d.out.factor, d.kernel, d.stride, d.dilation}) {
     if (size < 1)
       return make_error(ErrorCode::kCodegen,
                         "conv has a size, stride or dilation of {}, at least 1 is needed", size);

@@ -49,7 +49,7 @@ class Int8ConvEmitter {
     }
     const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
     ContractionNest nest = make_nest();
-    const TileFunctions tiles(nest, b_.has_masks(),
+    const TileFunctions tiles(nest,
                               [&](const TileShape& shape) { return emit_tile_function(shape); });
     begin(entry);
     nest.enter = [&](Value* group) { enter(group); };
@@ -72,6 +72,7 @@ class Int8ConvEmitter {
 
   ContractionNest make_nest() const {
     ContractionNest nest;
+    nest.has_masked_tiles = b_.has_masks();
     nest.batch = s_.groups, nest.rows = rows(), nest.columns = columns();
     nest.reduction = reduction_of(s_), nest.plan = tiles_;
     nest.is_symbolic = !is_fixed(s_);

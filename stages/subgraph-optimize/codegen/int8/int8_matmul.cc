@@ -110,7 +110,7 @@ class Int8MatMulEmitter {
                         "int8 product over {} terms needs {} bytes of scratch, the device has {}",
                         canonical_text(s_.k), scratch, b_.profile().scratch_limit);
     ContractionNest nest = make_nest();
-    const TileFunctions tiles(nest, nest.has_masked_tiles,
+    const TileFunctions tiles(nest,
                               [&](const TileShape& shape) { return emit_tile_function(shape); });
     const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
     begin(entry);
@@ -176,21 +176,11 @@ class Int8MatMulEmitter {
     });
   }
 
-  // Returns the offset of a batch entry in an operand whose stride along an axis is stride(axis).
-  Value* batch_offset(Value* entry, const std::function<const Extent&(size_t axis)>& stride) {
-    Value* offset = b_.index(0);
-    for (size_t axis = s_.batch.size(); axis-- > 0;) {
-      Value* size = b_.value(s_.batch[axis].size);
-      offset = b_.add(offset, b_.mul(b_.mod(entry, size), stride(axis)));
-      entry = b_.div(entry, size);
-    }
-    return offset;
-  }
-
   void enter(Value* entry) {
     const auto offset = [&](Extent BatchAxis::* stride) {
-      return batch_offset(entry,
-                          [&](size_t axis) -> const Extent& { return s_.batch[axis].*stride; });
+      return emit_batch_offset(b_, s_.batch, entry, [&](size_t axis) -> const Extent& {
+        return s_.batch[axis].*stride;
+      });
     };
     x_entry_ = ints_.bytes_at(x_, offset(&BatchAxis::a_stride));
     w_entry_ = ints_.bytes_at(w_, offset(&BatchAxis::b_stride));
@@ -198,10 +188,11 @@ class Int8MatMulEmitter {
     operand_entries_.clear();
     for (size_t n = 0; n < operands_.size(); ++n) {
       const auto& strides = s_.epilogue.operands[n].batch_strides;
-      Value* at =
-          strides.empty()
-              ? b_.index(0)
-              : batch_offset(entry, [&](size_t axis) -> const Extent& { return strides[axis]; });
+      Value* at = strides.empty()
+                      ? b_.index(0)
+                      : emit_batch_offset(b_, s_.batch, entry, [&](size_t axis) -> const Extent& {
+                          return strides[axis];
+                        });
       operand_entries_.push_back(b_.at(operands_[n], at));
     }
   }

@@ -10,8 +10,6 @@ namespace {
 
 constexpr int64_t kFloatsOfLine = 16;
 
-int64_t round_up(int64_t value, int64_t unit) { return ceil_div(value, unit) * unit; }
-
 int64_t areas_of(const RecurrentCell& cell) {
   if (cell.has_two_phases()) return 4;
   return cell.kind == CellKind::kLstm ? 3 : 2;

@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "common/ir/module.h"
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
 
 namespace sluice {
 namespace {
 
 constexpr int32_t kShift = 128;  // packed weights are signed
-
-int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
 

@@ -2,10 +2,10 @@
 
 #include <numeric>
 
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
+
 namespace sluice {
 namespace {
-
-int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 // Returns 0, 1, …, rank - 1 with the last two exchanged.
 std::vector<int64_t> swap_last_two(size_t rank) {
