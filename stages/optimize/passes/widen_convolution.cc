@@ -13,6 +13,7 @@
 
 #include "common/ops/attributes.h"
 #include "common/ops/op_table.h"
+#include "common/target/aicore.h"
 #include "stages/optimize/constants.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/fusion/decomposition.h"
@@ -24,7 +25,8 @@ namespace {
 
 bool is_line(const Value& value) {
   const Type& type = value.type();
-  return type.is_tensor() && type.dtype == DType::kF32 && !type.has_unknown() && type.rank() == 3;
+  return type.is_tensor() && is_contraction_dtype(type.dtype) && !type.has_unknown() &&
+         type.rank() == 3;
 }
 
 bool can_widen(const Node& conv) {

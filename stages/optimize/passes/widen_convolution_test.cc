@@ -24,6 +24,24 @@ TEST(WidenConvolution, WithItsAttributes) {
 )");
 }
 
+TEST(WidenConvolution, OfHalves) {
+  expect_rewrite(widen_convolution,
+                 R"(graph @main(%x: f16[2, 4, 9], %w: f16[4, 1, 3]) -> (%y) {
+  %y: f16[2, 4, 7] = Conv(%x, %w) {group = 4}
+}
+)",
+                 R"(graph @main(%x: f16[2, 4, 9], %w: f16[4, 1, 3]) -> (%y) {
+  %0 = constant i64[4] [2, 4, 1, 9]
+  %1 = constant i64[4] [4, 1, 1, 3]
+  %2 = constant i64[3] [2, 4, 7]
+  %3: f16[2, 4, 1, 9] = Reshape(%x, %0)
+  %4: f16[4, 1, 1, 3] = Reshape(%w, %1)
+  %5: f16[2, 4, 1, 7] = Conv(%3, %4) {group = 4}
+  %y: f16[2, 4, 7] = Reshape(%5, %2)
+}
+)");
+}
+
 // What alone reads the result follows it, with other operands.
 TEST(WidenConvolution, WithElementwiseReaders) {
   expect_rewrite(widen_convolution,
