@@ -209,6 +209,7 @@ class GraphBufferWriter {
     return fb::CreatePlacement(builder_, mentioned_.kernels[placement.kernel], label,
                                placement.stage_level, placement.parallel_group, placement.no_task,
                                placement.keep, placement.no_fold,
+                               static_cast<uint8_t>(placement.precision),
                                id_of(placement.super_kernel_scope), engine(placement.engine));
   }
 

@@ -181,7 +181,8 @@ class GraphReader {
         row.stream_label() >= -1 && row.stream_label() < static_cast<int64_t>(strings_.size());
     const bool scope_fits = row.super_kernel_scope() >= -1 &&
                             row.super_kernel_scope() < static_cast<int64_t>(strings_.size());
-    if (!kernel_fits || !label_fits || !scope_fits)
+    const bool precision_fits = row.precision() <= static_cast<uint8_t>(Precision::kBF16);
+    if (!kernel_fits || !label_fits || !scope_fits || !precision_fits)
       return bad_file("the placement of node {} makes no sense", node.id());
     Placement& placement = node.placement;
     SLUICE_ASSIGN(placement.engine, engine(row.engine_name()));
@@ -191,6 +192,7 @@ class GraphReader {
     }
     placement.stage_level = row.stage_level();
     placement.parallel_group = row.parallel_group();
+    placement.precision = static_cast<Precision>(row.precision());
     placement.no_task = row.no_task();
     placement.keep = row.keep();
     placement.no_fold = row.no_fold();

@@ -31,6 +31,11 @@ bool set_engine(Placement& placement, std::string_view value) {
   return placement.engine != EngineId::kNone;
 }
 
+bool set_precision(Placement& placement, std::string_view value) {
+  placement.precision = precision_from_name(value).value_or(Precision::kNone);
+  return placement.precision != Precision::kNone;
+}
+
 struct AnnotationRow {
   std::string_view name, values;
   bool (*set)(Placement& placement, std::string_view value);
@@ -46,6 +51,7 @@ constexpr AnnotationRow kTable[] = {
      [](Placement& p, std::string_view v) { return set_number(p.parallel_group, v); }},
     {"super_kernel_scope", "any text",
      [](Placement& p, std::string_view v) { return set_text(p.super_kernel_scope, v); }},
+    {"precision", "keep, f32, f16 or bf16", set_precision},
     {"keep", "true or false", [](Placement& p, std::string_view v) { return set_flag(p.keep, v); }},
     {"no_fold", "true or false",
      [](Placement& p, std::string_view v) { return set_flag(p.no_fold, v); }},

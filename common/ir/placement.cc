@@ -72,6 +72,11 @@ bool is_composite(EngineId engine) {
   return engine_name(engine).find('+') != std::string_view::npos;
 }
 
+bool is_alike_but_precision(const Placement& a, Placement b) {
+  b.precision = a.precision;
+  return a == b;
+}
+
 std::string_view shape_class_name(ShapeClass shapes) {
   return kShapes[static_cast<size_t>(shapes)];
 }

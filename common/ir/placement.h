@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/ir/precision.h"
 #include "common/ir/type.h"
 
 namespace sluice {
@@ -29,12 +30,15 @@ struct Placement {
   std::string stream_label;  // user's or compiler's; empty: none
   int32_t stage_level = -1;  // user's pipeline stage; -1: none
   int32_t parallel_group = -1;
-  std::string super_kernel_scope;  // user's; empty: none
-  bool no_task = false;            // its result is a view of its input: nothing runs
-  bool keep = false;               // no pass may remove it
-  bool no_fold = false;            // no pass may fold it
+  std::string super_kernel_scope;          // user's; empty: none
+  Precision precision = Precision::kNone;  // user's
+  bool no_task = false;                    // its result is a view of its input: nothing runs
+  bool keep = false;                       // no pass may remove it
+  bool no_fold = false;                    // no pass may fold it
   bool operator==(const Placement&) const = default;
 };
+// Compares all but the precision, which says nothing once nodes have their dtypes.
+bool is_alike_but_precision(const Placement& a, Placement b);
 
 enum class ShapeClass : uint8_t { kFixed = 0, kSymbolic = 1, kDynamic = 2 };
 std::string_view shape_class_name(ShapeClass shapes);  // "fixed", "symbolic", "dynamic"

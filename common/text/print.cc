@@ -214,6 +214,8 @@ std::string ModulePrinter::placement(const Placement& placement) const {
     fields.push_back(fmt::format("parallel_group = {}", placement.parallel_group));
   if (!placement.super_kernel_scope.empty())
     fields.push_back("super_kernel_scope = " + quoted(placement.super_kernel_scope));
+  if (placement.precision != Precision::kNone)
+    fields.push_back(fmt::format("precision = {}", precision_name(placement.precision)));
   if (placement.no_task) fields.push_back("_no_task");
   if (placement.keep) fields.push_back("keep");
   if (placement.no_fold) fields.push_back("no_fold");

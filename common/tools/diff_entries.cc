@@ -117,6 +117,8 @@ void DiffSide::add_placement(DiffEntry& entry, const Placement& placement) const
     entry.facts.emplace_back("parallel_group", fmt::format("{}", placement.parallel_group));
   if (!placement.super_kernel_scope.empty())
     entry.facts.emplace_back("super_kernel_scope", placement.super_kernel_scope);
+  if (placement.precision != Precision::kNone)
+    entry.facts.emplace_back("precision", std::string(precision_name(placement.precision)));
   const std::pair<const char*, bool> flags[] = {
       {"_no_task", placement.no_task}, {"keep", placement.keep}, {"no_fold", placement.no_fold}};
   for (const auto& [name, is_set] : flags) {

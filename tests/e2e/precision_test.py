@@ -202,6 +202,13 @@ class Precision(ProgramCase):
                             PROFILE, "--customize-dtypes=" + self.write("o.txt", "nothing f16\n"))
         self.assertIn("--customize-dtypes: 'nothing f16' fits no node", said)
 
+    def test_annotations_choose_nodes(self):
+        self.use(conv_net)
+        rules = self.write("r.json", '[{"node": "conv1", "set": {"precision": "bf16"}}]')
+        text = self.dumped("--annotate=" + rules)
+        self.assertRegex(text, r"bf16\[.*= Conv\(.*name .conv1")
+        self.assertRegex(text, r"f32\[.*= Relu\(.*name .relu1")
+
     def test_the_stage_takes_the_options_too(self):
         self.use(conv_net)
         self.compile("1.sg", "--stop-after=preprocess")

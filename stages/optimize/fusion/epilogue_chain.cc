@@ -78,7 +78,8 @@ bool EpilogueChain::can_end_with(DType dtype) const {
 
 // What it reads besides the chain and its step is checked when the step is taken.
 bool EpilogueChain::fits(const Node& node) const {
-  return is_epilogue_op(node) && !node.placement.keep && node.placement == anchor_.placement &&
+  return is_epilogue_op(node) && !node.placement.keep &&
+         is_alike_but_precision(anchor_.placement, node.placement) &&
          node.output().type().dims == anchor_.output().type().dims;
 }
 

@@ -55,7 +55,8 @@ bool hands_to_anchor(const Node& fused, size_t input) {
 
 bool can_read(const Use& use, const Node& transpose) {
   const Node& node = *use.node;
-  if (!(node.placement == transpose.placement) || !aicore_unsupported_reason(node).empty())
+  if (!is_alike_but_precision(node.placement, transpose.placement) ||
+      !aicore_unsupported_reason(node).empty())
     return false;
   return node.op() == Op::kFused
              ? hands_to_anchor(node, use.input)

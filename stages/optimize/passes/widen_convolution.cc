@@ -80,7 +80,8 @@ void widen_attributes(Node& conv) {
 // Returns the node that alone reads the result and can compute it in the wider shape, or null.
 Node* find_follower(const Node& node, const Placement& placement) {
   Node* reader = find_only_reader(node.output());
-  if (reader == nullptr || reader->placement.keep || !(reader->placement == placement))
+  if (reader == nullptr || reader->placement.keep ||
+      !is_alike_but_precision(placement, reader->placement))
     return nullptr;
   const OpRow* row = find_op(reader->op());
   if (row == nullptr || (row->flags & kElementwise) == 0 ||

@@ -143,14 +143,21 @@ class PrecisionChooser {
   bool changed_ = false;
 };
 
+bool has_annotations(const Graph& graph) {
+  for (const Node& node : graph.nodes())
+    if (node.placement.precision != Precision::kNone) return true;
+  return false;
+}
+
 }  // namespace
 
 Result<bool> choose_precision(Graph& root, const Options& options) {
   SLUICE_ASSIGN(PrecisionPolicy policy, PrecisionPolicy::from(options));
-  if (policy.is_idle()) return false;
-  SLUICE_ASSIGN(const bool changed, on_every_graph(root, [&](Graph& graph) {
-                  return PrecisionChooser(graph, policy).run();
-                }));
+  const auto rewrite = [&](Graph& graph) -> Result<bool> {
+    if (policy.is_idle() && !has_annotations(graph)) return false;
+    return PrecisionChooser(graph, policy).run();
+  };
+  SLUICE_ASSIGN(const bool changed, on_every_graph(root, rewrite));
   for (const std::string& line : policy.unmatched_lines())
     log_warning("sluice-optimize", fmt::format("--customize-dtypes: '{}' fits no node", line));
   return changed;

@@ -153,6 +153,21 @@ TEST(ChoosePrecisionTest, LinesNameTheNodesThatAnotherCameFrom) {
 )");
 }
 
+TEST(ChoosePrecisionTest, AnnotationsWorkWithoutAMode) {
+  expect_precision({}, R"(graph @main(%x: f32[4]) -> (%y) {
+  %a: f32[4] = Relu(%x) placement {stream_label = "left", precision = f16}
+  %y: f32[4] = Neg(%a)
+}
+)",
+                   R"(graph @main(%x: f32[4]) -> (%y) {
+  %"x:f16": f16[4] = Cast(%x) {to = 10} placement {stream_label = "left"}
+  %"a:f16": f16[4] = Relu(%"x:f16") placement {stream_label = "left", precision = f16}
+  %a: f32[4] = Cast(%"a:f16") {to = 1} placement {stream_label = "left"}
+  %y: f32[4] = Neg(%a)
+}
+)");
+}
+
 TEST(ChoosePrecisionTest, ForceRaisesAModelOfHalves) {
   expect_precision({{"precision-mode", "force_fp32"}},
                    R"(graph @main(%x: f16[2, 4]) -> (%y) {

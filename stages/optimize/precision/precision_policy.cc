@@ -101,7 +101,7 @@ Result<void> PrecisionPolicy::take_lines(const Options& options) {
 }
 
 Precision PrecisionPolicy::precision_of(const Node& node) {
-  Precision precision = Precision::kNone;
+  Precision precision = node.placement.precision;
   for (Line& line : lines_) {
     const bool is_hit = line.is_of_op ? fits(line.glob, std::string(op_name(node.op())))
                                       : fits_name(line.glob, node);

@@ -19,14 +19,14 @@ struct PrecisionWish {
   bool follows = false;  // only where the node reads values of this dtype
 };
 
-// Of several that speak of a node, the last line of --customize-dtypes wins, then
-// --precision-mode.
+// Of several that speak of a node, the last line of --customize-dtypes wins, then its annotation,
+// then --precision-mode.
 class PrecisionPolicy {
  public:
   // Errors: kBadOption.
   static Result<PrecisionPolicy> from(const Options& options);
 
-  // Returns whether nothing changes a node.
+  // Returns whether only annotations can change a node.
   bool is_idle() const { return mode_ == Mode::kKeep && lines_.empty(); }
   // Returns the wish for a node of the model that computes in f32, f16 or bf16. Costs the number of
   // lines of --customize-dtypes.
