@@ -23,7 +23,8 @@ PROFILES = {"cpu-avx512bf16": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "a
             "cpu-avx512vnni": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"},
             "cpu-avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
             "cpu-avx2": {"avx2", "fma"}, "cpu-generic": set()}
-TYPES = {np.dtype(np.int8): TensorProto.INT8, np.dtype(np.uint8): TensorProto.UINT8}
+TYPES = {np.dtype(np.int8): TensorProto.INT8, np.dtype(np.uint8): TensorProto.UINT8,
+         np.dtype(np.int16): TensorProto.INT16, np.dtype(np.uint16): TensorProto.UINT16}
 
 
 def cpu_flags():
@@ -213,8 +214,8 @@ class Model:
 
     def save(self, path):
         graph = helper.make_graph(self.nodes, "g", self.inputs, self.outputs, self.constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)])
-        model.ir_version = 9
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+        model.ir_version = 10
         with open(path, "wb") as file:
             file.write(model.SerializeToString())
 

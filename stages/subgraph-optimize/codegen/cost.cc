@@ -18,7 +18,9 @@ double load_cycles(int lanes, const DeviceProfile& profile) {
 // decides: copy, multiply, add per sum; load and shuffle per row.
 double step_cycles(const RegisterTile& tile, const TileOperands& operands,
                    const DeviceProfile& profile) {
-  const double products = tile.sums() * multiply_add_cycles(tile.lanes, profile);
+  const double products =
+      tile.sums() * multiply_add_cycles(tile.lanes, profile) +
+      tile.vectors * operands.instructions_per_vector * in_cycles(profile.costs.simple);
   if (!profile.fused_multiply_add) {
     const double instructions = 3 * tile.sums() + 2.5 * tile.rows + tile.vectors;
     return std::max(products, instructions * in_cycles(profile.costs.instruction));
@@ -77,6 +79,11 @@ double copy_cycles(int64_t elements, const DeviceProfile& profile) {
   const double vectors = static_cast<double>(elements) * 32 / profile.vector_bits;
   return vectors * in_cycles(profile.costs.pattern + profile.costs.access) +
          in_cycles(profile.costs.launch);
+}
+
+double repack_cycles(double vectors, const DeviceProfile& profile) {
+  const Costs& costs = profile.costs;
+  return vectors * in_cycles(costs.load + costs.simple + costs.access);
 }
 
 uint32_t count_blocks(double cycles, int64_t items, const DeviceProfile& profile) {

@@ -21,6 +21,8 @@ struct RegisterTile {
 struct TileOperands {
   // Loads that one vector takes: more than 1 where vectors mostly cross cache lines.
   double loads_per_vector = 1;
+  // Simple instructions that one vector takes before it is multiplied.
+  int instructions_per_vector = 0;
   // Registers besides sums, a step's vectors and one element of the other operand.
   int reserved_registers = 0;
 };
@@ -45,6 +47,9 @@ double conflict_factor(int rows, int64_t row_bytes, const DeviceProfile& profile
 
 // Returns the cycles of a copy of elements to another order.
 double copy_cycles(int64_t elements, const DeviceProfile& profile);
+
+// Returns the cycles of so many vectors that are loaded, widened or put in order, and stored.
+double repack_cycles(double vectors, const DeviceProfile& profile);
 
 // The most blocks that the launch of a contraction has: enough to keep many threads busy evenly.
 inline constexpr uint32_t kMaxBlocks = 32;

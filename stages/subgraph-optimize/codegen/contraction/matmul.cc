@@ -128,7 +128,7 @@ class MatMulEmitter {
 
   void emit_loops(ContractionNest nest, const TileFunctions& tiles) {
     nest.enter = [&](Value* batch) { enter(batch); };
-    if (packs_b_) nest.prepare_panels = [&](Value* panel) { pack_panel(panel); };
+    if (packs_b_) nest.prepare_panels = [&](Value* panel, Value*) { pack_panel(panel); };
     nest.prepare_rows = [&](Value* row, Value* rows) { return prepare_rows(row, rows); };
     nest.call = [&](const TileShape& shape, Value* a, const ContractionNest::Place& place) {
       IrValues values = arguments(a, place);

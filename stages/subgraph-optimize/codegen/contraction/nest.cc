@@ -45,7 +45,7 @@ TileShape known_remainder(const ContractionNest& nest) {
 //
 //   if batch, rows and columns are > 0 and the block is one of those used:
 //     for entry in the block's batch entries:               enter(entry)
-//       for panels [begin, end) of the block, panel_group at a time:  prepare_panels(begin)
+//       for panels [begin, end) of the block, panel_group at a time:  prepare_panels(begin, end)
 //         for tile in the block's row tiles:
 //           a = prepare_rows(row, rows)
 //           branch on the number of rows:
@@ -96,7 +96,7 @@ class NestEmitter {
 
   // Returns the number of panels that stay in the second cache while row tiles pass by.
   Value* max_panels() {
-    if (nest_.panels_are_dear) return b_.index(1);
+    if (nest_.panels_are_dear) return b_.index(nest_.plan.panel_group);
     const int64_t steps = b_.profile().l2_bytes / 2 / (nest_.plan.nr * 4);
     return b_.max(b_.div(b_.index(steps), b_.max(b_.value(nest_.reduction), b_.index(1))),
                   b_.index(1));
@@ -146,7 +146,7 @@ class NestEmitter {
       b_.loop(b_.index(0), groups, 1, [&](Value* group) {
         Value* begin = b_.add(first, b_.mul(group, split.panel_group));
         Value* end = b_.min(b_.add(begin, split.panel_group), last);
-        if (nest_.prepare_panels) nest_.prepare_panels(begin);
+        if (nest_.prepare_panels) nest_.prepare_panels(begin, end);
         emit_row_tiles(split.tiles, begin, end);
       });
     });

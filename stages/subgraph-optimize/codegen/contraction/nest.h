@@ -33,15 +33,16 @@ struct ContractionNest {
   // of as few tiles as possible whose rows differ by at most one, for which there are more tile
   // functions.
   bool has_many_rows = false;
-  // prepare_panels does work: one panel is prepared at a time, and blocks share panels before rows.
+  // prepare_panels does work: as many panels are prepared at a time as a group of the plan has, and
+  // blocks share panels before rows.
   bool panels_are_dear = false;
   // Tiles store any number of lanes: with masks, or by other means.
   bool has_masked_tiles = false;
 
   // Is called once per batch entry of a block, before its tiles. May be empty.
   std::function<void(llvm::Value* entry)> enter;
-  // Is called before the tiles that read the panels from this one on. May be empty.
-  std::function<void(llvm::Value* panel)> prepare_panels;
+  // Is called before the tiles that read the panels [begin, end). May be empty.
+  std::function<void(llvm::Value* begin, llvm::Value* end)> prepare_panels;
   // Returns the tile function's first argument for so many rows.
   std::function<llvm::Value*(llvm::Value* row, llvm::Value* rows)> prepare_rows;
   // Calls the tile function of the shape.

@@ -66,6 +66,28 @@ int64_t even_parts(int64_t items, int64_t limit) {
   return ceil_div(items, ceil_div(items, limit));
 }
 
+// Returns the cycles in which the blocks of a batch entry prepare their rows and columns.
+double preparation_cycles(const ContractionSize& size, int64_t row_blocks, int64_t panel_blocks) {
+  return static_cast<double>(size.rows * panel_blocks) * size.prepared_row_cycles +
+         static_cast<double>(size.columns * row_blocks) * size.prepared_column_cycles;
+}
+
+// Splits a batch entry, both of whose operands its blocks prepare, over up to `limit` blocks such
+// that they prepare least. More than half of the blocks that are possible are used.
+void split_prepared(const ContractionSize& size, int64_t limit, ContractionPlan& plan) {
+  const int64_t tiles = ceil_div(size.rows, plan.rows);
+  const int64_t possible = std::min(limit, tiles * plan.panels);
+  double least = 0;
+  for (int64_t panels = 1; panels <= std::min(plan.panels, limit); ++panels) {
+    const int64_t panel_blocks = even_parts(plan.panels, panels);
+    const int64_t row_blocks = even_parts(tiles, limit / panel_blocks);
+    const double cycles = preparation_cycles(size, row_blocks, panel_blocks);
+    if (row_blocks * panel_blocks * 2 <= possible || (least > 0 && cycles >= least)) continue;
+    least = cycles;
+    plan.row_blocks = row_blocks, plan.panel_blocks = panel_blocks;
+  }
+}
+
 // Chooses how blocks share batch entries, rows and panels.
 void choose_blocks(const ContractionSize& size, double cycles, const DeviceProfile& profile,
                    ContractionPlan& plan) {
@@ -82,7 +104,10 @@ void choose_blocks(const ContractionSize& size, double cycles, const DeviceProfi
   // A group is as many panels as stay in the second cache while row tiles pass by.
   const int64_t group_limit =
       std::max<int64_t>(1, profile.l2_bytes / 2 / std::max<int64_t>(1, panel_bytes));
-  if (plan.panels <= group_limit) {
+  if (size.prepared_column_cycles > 0) {
+    split_prepared(size, per_entry, plan);
+    plan.panel_group = group_limit;
+  } else if (plan.panels <= group_limit) {
     plan.panel_group = plan.panels;
     plan.row_blocks = even_parts(tiles, per_entry);
     if (plan.row_blocks * 2 <= per_entry)
@@ -107,7 +132,9 @@ ContractionPlan plan_with(const RegisterTile& tile, const ContractionSize& size,
   plan.nr = int64_t{tile.lanes} * tile.vectors;
   plan.panels = ceil_div(size.columns, plan.nr);
   choose_blocks(size, entry_cycles(tile, size, profile), profile, plan);
-  plan.cycles = entry_cycles(tile, size, profile) * static_cast<double>(size.batch);
+  plan.cycles = (entry_cycles(tile, size, profile) +
+                 preparation_cycles(size, plan.row_blocks, plan.panel_blocks)) *
+                static_cast<double>(size.batch);
   plan.blocks = static_cast<uint32_t>(plan.batch_blocks * plan.row_blocks * plan.panel_blocks);
   return plan;
 }

@@ -16,6 +16,9 @@ struct ContractionSize {
   // Work per row besides the products, in cycles: finding row pointers or copying rows.
   double row_cycles = 0;
   TileOperands operands = {};
+  // What each block does once for each of its rows, and of its columns, before it multiplies: it
+  // puts them in scratch as its tiles read them.
+  double prepared_row_cycles = 0, prepared_column_cycles = 0;
 };
 
 // Returns how tiles read such operands. Halves that are widened in registers take one more: a mask

@@ -4,9 +4,10 @@
 #include "fmt/format.h"
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/contraction/nest.h"
-#include "stages/subgraph-optimize/codegen/contraction/plan.h"
 #include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
+#include "stages/subgraph-optimize/codegen/int8/int8_panel.h"
+#include "stages/subgraph-optimize/codegen/int8/int8_plan.h"
 #include "stages/subgraph-optimize/codegen/int8/int8_rows.h"
 #include "stages/subgraph-optimize/codegen/int8/int8_tile.h"
 
@@ -15,14 +16,13 @@ namespace {
 
 using llvm::Value;
 
-int64_t reduction_of(const ConvSpec& s) { return s.kh * s.kw * (s.ci / s.groups); }
-
 // Emits the tile functions (int8_tile.h) and the nest around them:
 //
 //   for group in the block's groups:
 //     for panels of nr output channels, panel_group at a time:
+//       where the plan says so: scratch = these panels, widened (int8_panel.h)
 //       for tile of plan.rows output pixels:
-//         a = x itself, or a copy of the tile's rows in scratch (int8_rows.h)
+//         a = x itself, or a copy of the tile's rows in scratch (int8_rows.h), and their sums
 //         for panel:
 //           acc[rows][vectors] = 0
 //           for step of `unit` products: acc[i][j] += dot(a[i][step], w[group][panel][step][j])
@@ -36,8 +36,8 @@ class Int8ConvEmitter {
         ints_(b_),
         plan_(choose_int8_plan(spec, profile)),
         tiles_(plan_.tiles) {
-    reduction_ = {ceil_div(reduction_of(s_), plan_.unit), plan_.unit,
-                  plan_.copies_rows ? plan_.row_bytes : s_.ci, tiles_.nr};
+    reduction_ = {ceil_div(int8_reduction(s_), plan_.unit), plan_.unit,
+                  plan_.copies_rows ? plan_.row_bytes : s_.ci, tiles_.nr, widens_panels()};
   }
 
   Result<GeneratedKernel> emit() {
@@ -45,7 +45,7 @@ class Int8ConvEmitter {
       return make_error(
           ErrorCode::kNotLowerable,
           "int8 contraction over {} products needs {} bytes of scratch, the device has {}",
-          reduction_of(s_), plan_.scratch_bytes, b_.profile().scratch_limit);
+          int8_reduction(s_), plan_.scratch_bytes, b_.profile().scratch_limit);
     }
     const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
     ContractionNest nest = make_nest();
@@ -53,6 +53,8 @@ class Int8ConvEmitter {
                               [&](const TileShape& shape) { return emit_tile_function(shape); });
     begin(entry);
     nest.enter = [&](Value* group) { enter(group); };
+    if (widens_panels())
+      nest.prepare_panels = [&](Value* first, Value* end) { widen_panels(first, end); };
     nest.prepare_rows = [&](Value* row, Value* rows) { return prepare_rows(row, rows); };
     nest.call = [&](const TileShape& shape, Value* x, const ContractionNest::Place& place) {
       b_.ir().CreateCall(tiles.of(shape), arguments(x, place.row, place.panel));
@@ -68,14 +70,17 @@ class Int8ConvEmitter {
  private:
   int64_t columns() const { return s_.co / s_.groups; }
   Extent rows() const { return s_.n * s_.oh * s_.ow; }
-  int64_t panel_bytes() const { return tiles_.nr * reduction_.steps * plan_.unit; }
+  bool widens_panels() const { return plan_.panel_bytes > 0; }
+  bool has_row_sums() const { return spec_.numbers.has_w_zero && !widens_panels(); }
+  int64_t packed_bytes() const { return tiles_.nr * reduction_.steps * plan_.unit; }
 
   ContractionNest make_nest() const {
     ContractionNest nest;
     nest.has_masked_tiles = b_.has_masks();
     nest.batch = s_.groups, nest.rows = rows(), nest.columns = columns();
-    nest.reduction = reduction_of(s_), nest.plan = tiles_;
+    nest.reduction = int8_reduction(s_), nest.plan = tiles_;
     nest.is_symbolic = !is_fixed(s_);
+    nest.panels_are_dear = widens_panels();
     return nest;
   }
 
@@ -97,28 +102,60 @@ class Int8ConvEmitter {
 
   void enter(Value* group) {
     x_group_ = ints_.bytes_at(p_.x, b_.mul(group, s_.ci / s_.groups));
-    weights_group_ = ints_.bytes_at(p_.weights, b_.mul(group, tiles_.panels * panel_bytes()));
+    weights_group_ = ints_.bytes_at(p_.weights, b_.mul(group, tiles_.panels * packed_bytes()));
     first_channel_ = b_.mul(group, columns());
   }
 
-  Value* prepare_rows(Value* first, Value* rows) {
-    if (!plan_.copies_rows) return ints_.bytes_at(x_group_, b_.mul(first, s_.ci));
-    emit_int8_rows(b_, spec_, plan_, x_group_, p_.x_zero, first, rows);
-    return b_.scratch();
+  Value* packed_panel(Value* panel) {
+    return ints_.bytes_at(weights_group_, b_.mul(panel, packed_bytes()));
   }
+
+  // Returns a panel of the group in scratch.
+  Value* wide_panel(Value* panel) {
+    return ints_.bytes_at(b_.scratch(), b_.add(b_.mul(b_.sub(panel, first_panel_), plan_.panel_bytes),
+                                               b_.index(plan_.panels_offset)));
+  }
+
+  void widen_panels(Value* first, Value* end) {
+    first_panel_ = first;
+    b_.loop(first, end, 1, [&](Value* panel) {
+      Value* column = b_.mul(panel, tiles_.nr);
+      PackedPanel packed{packed_panel(panel), nullptr, b_.sub(b_.index(columns()), column),
+                         reduction_.steps};
+      if (spec_.numbers.has_w_zero) packed.zeros = b_.at(p_.w_zero, b_.add(first_channel_, column));
+      emit_widened_panel(b_, packed,
+                         {wide_panel(panel), nullptr, nullptr, tiles_.lanes, tiles_.nr, 2});
+    });
+  }
+
+  Value* prepare_rows(Value* first, Value* rows) {
+    Value* x = b_.scratch();
+    if (plan_.copies_rows) {
+      emit_int8_rows(b_, spec_, plan_, x_group_, p_.x_zero, first, rows);
+    } else {
+      x = ints_.bytes_at(x_group_, b_.mul(first, s_.ci));
+    }
+    if (has_row_sums())
+      emit_int8_row_sums(
+          b_, {x, rows, reduction_.row_stride, b_.index(reduction_.steps), plan_.unit}, row_sums());
+    return x;
+  }
+
+  Value* row_sums() { return ints_.bytes_at(b_.scratch(), plan_.sums_offset); }
 
   // Returns the arguments of the tile function.
   IrValues arguments(Value* x, Value* row, Value* panel) {
     Value* channel = b_.add(first_channel_, b_.mul(panel, tiles_.nr));
     Value* y = ints_.bytes_at(
         p_.y, b_.mul(b_.add(b_.mul(row, s_.co), channel), int8_stored_bytes(s_.epilogue)));
-    Value* weights = ints_.bytes_at(weights_group_, b_.mul(panel, panel_bytes()));
+    Value* weights = widens_panels() ? wide_panel(panel) : packed_panel(panel);
     const auto column = [&](Value* array) {
       return array == nullptr ? p_.sums : b_.at(array, channel);
     };
     IrValues values = neutral_int8_arguments(b_);
     values[kX] = x, values[kW] = weights, values[kY] = y, values[kRow] = row;
     values[kXZero] = p_.x_zero, values[kSums] = column(p_.sums);
+    if (has_row_sums()) values[kRowSums] = row_sums();
     values[kWZero] = column(p_.w_zero), values[kBias] = column(p_.bias);
     for (size_t n = 0; n < p_.operands.size(); ++n)
       values.push_back(
@@ -135,6 +172,7 @@ class Int8ConvEmitter {
   Int8Reduction reduction_;
   Int8Pointers p_{};
   Value *x_group_ = nullptr, *weights_group_ = nullptr, *first_channel_ = nullptr;
+  Value* first_panel_ = nullptr;  // of those in scratch
 };
 
 // Returns kCodegen for operands that differ from image to image: they would need the images' sizes.
@@ -147,42 +185,7 @@ Result<void> check_operands(const ConvSpec& s) {
   return {};
 }
 
-// Returns the bytes from one copied row to the next: whole cache lines, and never a multiple of 2
-// KiB, which would put all rows into few cache sets.
-int64_t copied_row_bytes(int64_t steps) {
-  const int64_t bytes = ceil_div(4 * steps, 64) * 64;
-  return bytes % 2048 == 0 ? bytes + 64 : bytes;
-}
-
 }  // namespace
-
-Int8Plan choose_int8_plan(const Int8ConvSpec& spec, const DeviceProfile& profile) {
-  const ConvSpec& s = spec.conv;
-  Int8Plan plan;
-  plan.unit = profile.int8_dot_product ? 4 : 2;
-  const int64_t reduction = reduction_of(s), steps = ceil_div(reduction, plan.unit);
-  plan.copies_rows =
-      plan.unit == 2 || spec.numbers.x_signed || !is_pointwise(s) || reduction % 4 != 0;
-  ContractionSize size;
-  size.rows = (s.n * s.oh * s.ow).nominal;
-  size.columns = s.co / s.groups;
-  size.reduction = steps;
-  size.batch = s.groups;
-  if (!plan.copies_rows) size.row_bytes = s.ci;
-  const double runs =
-      is_pointwise(s) ? 1
-                      : static_cast<double>(s.kh) * (s.groups == 1 ? 1 : static_cast<double>(s.kw));
-  if (plan.copies_rows) size.row_cycles = 10 + runs * 4 + static_cast<double>(steps) / 8;
-  if (plan.unit == 2) size.operands.reserved_registers = 2;  // for the products in flight
-  plan.tiles =
-      is_fixed(s) ? choose_plan(size, profile) : choose_symbolic_plan(size, true, false, profile);
-  if (!plan.copies_rows) return plan;
-  plan.row_bytes = copied_row_bytes(steps);
-  plan.tiles.rows = static_cast<int>(
-      std::clamp<int64_t>(profile.scratch_limit / plan.row_bytes, 1, plan.tiles.rows));
-  plan.scratch_bytes = static_cast<uint64_t>(plan.tiles.rows * plan.row_bytes);
-  return plan;
-}
 
 Result<GeneratedKernel> generate_int8_conv(const Int8ConvSpec& spec, const DeviceProfile& profile) {
   SLUICE_TRY(check_conv(spec.conv));

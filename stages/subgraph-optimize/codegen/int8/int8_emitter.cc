@@ -81,6 +81,17 @@ Value* Int8Emitter::add_products_of_fours(Value* sum, Value* x, Value* w) {
   return b_.ir().CreateIntrinsic(multiply, {}, {sum, x, w});
 }
 
+Value* Int8Emitter::add_elements(Value* sum, Value* elements, int unit) {
+  const int lanes = lanes_of(sum);
+  if (unit == 4)
+    return add_products_of_fours(sum, b_.ir().CreateBitCast(elements, int_vector(lanes)),
+                                 ints(0x01010101, lanes));
+  auto* pairs =
+      llvm::FixedVectorType::get(b_.ir().getInt16Ty(), static_cast<unsigned>(2 * lanes));
+  return add_products_of_pairs(sum, b_.ir().CreateBitCast(elements, pairs),
+                               b_.ir().CreateBitCast(ints(0x00010001, lanes), pairs));
+}
+
 void Int8Emitter::finish(Value* sums, const Epilogue& epilogue,
                          const std::function<Value*(int)>& load, Value* y, int active,
                          Value* mask) {

@@ -36,6 +36,9 @@ class Int8Emitter {
   // Returns sum + x * w added over fours: x bytes without sign, w bytes with sign, all as vectors
   // of i32.
   llvm::Value* add_products_of_fours(llvm::Value* sum, llvm::Value* x, llvm::Value* w);
+  // Returns sum + the elements of a vector of 32 bits per lane: pairs of i16 with a unit of 2, fours
+  // of bytes without sign with a unit of 4.
+  llvm::Value* add_elements(llvm::Value* sum, llvm::Value* elements, int unit);
 
   // Stores what the epilogue makes of the sums; y points at the first element of the vector. The
   // mask, unless it is null, tells the active lanes.

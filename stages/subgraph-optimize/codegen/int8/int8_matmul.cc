@@ -8,6 +8,7 @@
 #include "stages/subgraph-optimize/codegen/contraction/plan.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
 #include "stages/subgraph-optimize/codegen/int8/int8_panel.h"
+#include "stages/subgraph-optimize/codegen/int8/int8_rows.h"
 #include "stages/subgraph-optimize/codegen/int8/int8_tile.h"
 
 namespace sluice {
@@ -15,24 +16,26 @@ namespace {
 
 using llvm::Value;
 
-// What the kernel keeps in scratch: a panel, with a unit of 4 its sums and zero points, and the
-// rows of a tile.
+// What the kernel keeps in scratch: a group of panels, each with a unit of 4 followed by its sums
+// and zero points, and the rows of a tile with their sums.
 struct Int8MatMulPlan {
   ContractionPlan tiles;
   int unit = 4;
   int64_t piece = 0;  // products of a panel: the longest sum, or as many as fit
   int64_t row_bytes = 0;
 
-  int64_t weight_bytes() const { return unit == 4 ? 1 : 2; }  // of an element in scratch
-  int64_t panel_bytes() const { return ceil_div(piece, unit) * unit * tiles.nr * weight_bytes(); }
-  int64_t sums_bytes() const { return unit == 4 ? 2 * 4 * tiles.nr : 0; }
-  int64_t scratch_bytes() const { return panel_bytes() + sums_bytes() + tiles.rows * row_bytes; }
+  int64_t element_bytes() const { return unit == 4 ? 1 : 2; }  // in scratch
+  int64_t weight_bytes() const { return round_up(piece, unit) * tiles.nr * element_bytes(); }
+  int64_t panel_bytes() const { return weight_bytes() + (unit == 4 ? 2 * 4 * tiles.nr : 0); }
+  int64_t rows_offset() const { return tiles.panel_group * panel_bytes(); }
+  int64_t sums_offset() const { return rows_offset() + tiles.rows * row_bytes; }
+  int64_t scratch_bytes() const { return sums_offset() + 4 * tiles.rows; }
 };
 
 // Returns the bytes from one copied row to the next: whole cache lines with room for a step more,
 // and never a multiple of 2 KiB, which would put all rows into few cache sets.
 int64_t copied_row_bytes(int64_t products, const Int8MatMulPlan& plan) {
-  const int64_t bytes = ceil_div((products + plan.unit) * plan.weight_bytes(), 64) * 64;
+  const int64_t bytes = round_up((products + plan.unit) * plan.element_bytes(), 64);
   return bytes % 2048 == 0 ? bytes + 64 : bytes;
 }
 
@@ -41,21 +44,27 @@ void set_piece(int64_t products, Int8MatMulPlan& plan) {
   plan.row_bytes = copied_row_bytes(products, plan);
 }
 
-// Sums of a known length are in one piece, for which tiles become narrower, then lower, as far as
-// scratch demands; others are in pieces that leave the second cache to the panel.
+// Sums of a known length are in one piece, for which groups of panels become smaller, tiles
+// narrower, then lower, as far as scratch demands; others are in pieces that leave the second cache
+// to one panel.
 void choose_piece(const Int8MatMulSpec& spec, const DeviceProfile& profile, Int8MatMulPlan& plan) {
   const Extent& k = spec.product.k;
+  ContractionPlan& tiles = plan.tiles;
   if (!k.is_fixed()) {
+    tiles.panel_group = 1;
     const int64_t bytes = std::min(profile.l2_bytes / 2, profile.scratch_limit / 2);
-    const int64_t products = bytes / ((plan.tiles.nr + plan.tiles.rows) * plan.weight_bytes());
+    const int64_t products = bytes / ((tiles.nr + tiles.rows) * plan.element_bytes());
     return set_piece(std::max<int64_t>(products / plan.unit * plan.unit, plan.unit), plan);
   }
   set_piece(k.factor, plan);
-  while (plan.scratch_bytes() > profile.scratch_limit && plan.tiles.vectors > 1) {
-    --plan.tiles.vectors;
-    plan.tiles.nr = int64_t{plan.tiles.lanes} * plan.tiles.vectors;
+  const auto is_too_large = [&] { return plan.scratch_bytes() > profile.scratch_limit; };
+  while (is_too_large() && tiles.panel_group > 1) --tiles.panel_group;
+  while (is_too_large() && tiles.vectors > 1) {
+    --tiles.vectors;
+    tiles.nr = int64_t{tiles.lanes} * tiles.vectors;
+    tiles.panels = ceil_div(spec.product.n.nominal, tiles.nr);
   }
-  while (plan.scratch_bytes() > profile.scratch_limit && plan.tiles.rows > 1) --plan.tiles.rows;
+  while (is_too_large() && tiles.rows > 1) --tiles.rows;
 }
 
 Int8MatMulPlan choose_matmul_plan(const Int8MatMulSpec& spec, const DeviceProfile& profile) {
@@ -67,7 +76,8 @@ Int8MatMulPlan choose_matmul_plan(const Int8MatMulSpec& spec, const DeviceProfil
   size.columns = s.n.nominal;
   size.reduction = ceil_div(s.k.nominal, plan.unit);
   for (const BatchAxis& axis : s.batch) size.batch *= axis.size.nominal;
-  size.row_cycles = 10 + static_cast<double>(size.reduction) / 8;
+  const double vectors = static_cast<double>(size.reduction) * 32 / profile.vector_bits;
+  size.prepared_row_cycles = size.prepared_column_cycles = repack_cycles(vectors, profile);
   if (plan.unit == 2) size.operands.reserved_registers = 1;  // for the products in flight
   plan.tiles = is_fixed(s) ? choose_plan(size, profile)
                            : choose_symbolic_plan(size, !s.m.is_fixed(), !s.n.is_fixed(), profile);
@@ -79,11 +89,11 @@ Int8MatMulPlan choose_matmul_plan(const Int8MatMulSpec& spec, const DeviceProfil
 //
 //   for piece of the sums:
 //     for entry in the block's batch entries:
-//       for panel of nr columns:
-//         scratch = the piece of the panel (int8_panel.h)
+//       for panels of nr columns, panel_group at a time:
+//         scratch = the piece of these panels (int8_panel.h)
 //         for tile of plan.rows rows:
 //           scratch = the piece of the tile's rows, as the tile reads them
-//           y[row + i][panel][j] = result(sums), in a later piece added to what is there
+//           for panel: y[row + i][panel][j] = result(sums), in a later piece added to what is there
 class Int8MatMulEmitter {
  public:
   Int8MatMulEmitter(const Int8MatMulSpec& spec, const DeviceProfile& profile)
@@ -115,7 +125,10 @@ class Int8MatMulEmitter {
     const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
     begin(entry);
     nest.enter = [&](Value* batch) { enter(batch); };
-    nest.prepare_panels = [&](Value* panel) { pack(panel); };
+    nest.prepare_panels = [&](Value* first, Value* end) {
+      first_panel_ = first;
+      b_.loop(first, end, 1, [&](Value* panel) { pack(panel); });
+    };
     nest.prepare_rows = [&](Value* row, Value* rows) { return copy_rows(row, rows); };
     nest.call = [&](const TileShape& shape, Value* x, const ContractionNest::Place& place) {
       b_.ir().CreateCall(tiles.of(shape), arguments(x, place));
@@ -131,10 +144,13 @@ class Int8MatMulEmitter {
  private:
   bool is_centered() const { return plan_.unit == 2; }
   bool has_pieces() const { return !s_.k.is_fixed(); }
+  bool has_row_sums() const { return numbers_.has_w_zero && !is_centered(); }
+  Value* row_sums() { return ints_.bytes_at(b_.scratch(), plan_.sums_offset()); }
+  Value* steps() { return b_.ceil_div(length_, b_.index(plan_.unit)); }  // of the piece
 
   ContractionNest make_nest() const {
     ContractionNest nest;
-    nest.is_symbolic = true;
+    nest.is_symbolic = !is_fixed(s_);
     nest.batch = batch_, nest.rows = s_.m, nest.columns = s_.n, nest.reduction = s_.k;
     nest.plan = plan_.tiles;
     nest.panels_are_dear = true;
@@ -144,7 +160,7 @@ class Int8MatMulEmitter {
 
   void begin(const std::string& entry) {
     b_.begin_kernel(entry);
-    b_.set_symbols(b_.symbols_argument());
+    if (!is_fixed(s_)) b_.set_symbols(b_.symbols_argument());
     y_ = b_.pointer_argument(0), x_ = b_.pointer_argument(1), w_ = b_.pointer_argument(2);
     int next = 3;
     if (spec_.numbers.has_w_zero) w_zero_ = b_.pointer_argument(next++);
@@ -154,10 +170,17 @@ class Int8MatMulEmitter {
     operands_ = b_.pointer_arguments(next, s_.epilogue.operands.size());
     // Moves the zero point by 128 like the copied rows.
     if (moves_x()) x_zero_ = b_.ir().CreateAdd(x_zero_, b_.ir().getInt32(128));
-    panel_ = {b_.scratch(), nullptr, nullptr, plan_.tiles.lanes, plan_.tiles.nr, plan_.unit};
-    panel_.sums = ints_.bytes_at(panel_.weights, plan_.panel_bytes());
-    panel_.zeros = ints_.bytes_at(panel_.sums, plan_.sums_bytes() / 2);
-    rows_ = ints_.bytes_at(panel_.sums, plan_.sums_bytes());
+    rows_ = ints_.bytes_at(b_.scratch(), plan_.rows_offset());
+  }
+
+  // Returns a panel of the group in scratch.
+  Int8Panel panel_in_scratch(Value* panel) {
+    Int8Panel p{nullptr, nullptr, nullptr, plan_.tiles.lanes, plan_.tiles.nr, plan_.unit};
+    p.weights =
+        ints_.bytes_at(b_.scratch(), b_.mul(b_.sub(panel, first_panel_), plan_.panel_bytes()));
+    p.sums = ints_.bytes_at(p.weights, plan_.weight_bytes());
+    p.zeros = b_.at(p.sums, plan_.tiles.nr);
+    return p;
   }
 
   bool moves_x() const { return plan_.unit == 4 && spec_.numbers.x_signed; }
@@ -211,7 +234,7 @@ class Int8MatMulEmitter {
     source.has_zero_per_column = spec_.w_zero_per_column;
     source.zero =
         w_zero_ == nullptr || !spec_.w_zero_per_column ? w_zero_ : ints_.bytes_at(w_zero_, column);
-    emit_int8_panel(b_, source, panel_);
+    emit_int8_panel(b_, source, panel_in_scratch(panel));
   }
 
   // Copies the tile's rows, whose last step is filled up with 0.
@@ -221,6 +244,8 @@ class Int8MatMulEmitter {
       copy_row(ints_.bytes_at(from, b_.mul(i, s_.a_row_stride)),
                ints_.bytes_at(rows_, b_.mul(i, plan_.row_bytes)));
     });
+    if (has_row_sums())
+      emit_int8_row_sums(b_, {rows_, rows, plan_.row_bytes, steps(), plan_.unit}, row_sums());
     return rows_;
   }
 
@@ -232,16 +257,16 @@ class Int8MatMulEmitter {
       b_.loop(at, end, width, [&](Value* k) {
         Value* bytes = ints_.load_bytes(ints_.bytes_at(from, k), width, width);
         b_.ir().CreateAlignedStore(copied(bytes, width),
-                                   ints_.bytes_at(to, b_.mul(k, plan_.weight_bytes())),
+                                   ints_.bytes_at(to, b_.mul(k, plan_.element_bytes())),
                                    llvm::Align(1));
       });
       at = end;
     }
     auto* step = llvm::FixedVectorType::get(
-        b_.ir().getIntNTy(static_cast<unsigned>(8 * plan_.weight_bytes())),
+        b_.ir().getIntNTy(static_cast<unsigned>(8 * plan_.element_bytes())),
         static_cast<unsigned>(plan_.unit));
     b_.ir().CreateAlignedStore(llvm::Constant::getNullValue(step),
-                               ints_.bytes_at(to, b_.mul(length_, plan_.weight_bytes())),
+                               ints_.bytes_at(to, b_.mul(length_, plan_.element_bytes())),
                                llvm::Align(1));
   }
 
@@ -255,7 +280,7 @@ class Int8MatMulEmitter {
   }
 
   int widest_copy() const {
-    return b_.profile().vector_bits / 8 / static_cast<int>(plan_.weight_bytes());
+    return b_.profile().vector_bits / 8 / static_cast<int>(plan_.element_bytes());
   }
 
   llvm::Function* emit_tile_function(const TileShape& shape) {
@@ -267,13 +292,15 @@ class Int8MatMulEmitter {
 
   IrValues arguments(Value* x, const ContractionNest::Place& place) {
     Value* column = b_.mul(place.panel, plan_.tiles.nr);
+    const Int8Panel panel = panel_in_scratch(place.panel);
     IrValues values = neutral_int8_arguments(b_);
-    values[kX] = x, values[kW] = panel_.weights, values[kRow] = place.row;
+    values[kX] = x, values[kW] = panel.weights, values[kRow] = place.row;
     values[kY] =
         ints_.bytes_at(y_entry_, stored_bytes(b_.add(b_.mul(place.row, s_.c_row_stride), column)));
-    values[kXZero] = x_zero_, values[kSums] = panel_.sums, values[kWZero] = panel_.zeros;
-    values[kSteps] = b_.ceil_div(length_, b_.index(plan_.unit));
-    values[kContinues] = continues_, values[kSymbols] = b_.symbols();
+    values[kXZero] = x_zero_, values[kSums] = panel.sums, values[kWZero] = panel.zeros;
+    if (has_row_sums()) values[kRowSums] = row_sums();
+    values[kSteps] = steps(), values[kContinues] = continues_;
+    if (!is_fixed(s_)) values[kSymbols] = b_.symbols();
     values[kActive] = place.active;
     for (size_t n = 0; n < operand_entries_.size(); ++n)
       values.push_back(
@@ -292,7 +319,7 @@ class Int8MatMulEmitter {
   Value *y_ = nullptr, *x_ = nullptr, *w_ = nullptr, *w_zero_ = nullptr, *x_zero_ = nullptr;
   Value *first_ = nullptr, *length_ = nullptr, *continues_ = nullptr;  // of the piece
   Value *x_entry_ = nullptr, *w_entry_ = nullptr, *y_entry_ = nullptr, *rows_ = nullptr;
-  Int8Panel panel_;
+  Value* first_panel_ = nullptr;  // of those in scratch
   IrValues operands_, operand_entries_;
 };
 

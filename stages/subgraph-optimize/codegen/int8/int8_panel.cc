@@ -183,7 +183,58 @@ class PanelEmitter {
   IrValues zeros_;              // a vector of each vector of columns
 };
 
+// Emits the widening of one panel:
+//
+//   for step:
+//     for vector j of columns (written out): panel[step][j] = packed[step][j] - zero
+class WideningEmitter {
+ public:
+  WideningEmitter(KernelBuilder& builder, const PackedPanel& source, const Int8Panel& panel)
+      : b_(builder), ints_(builder), source_(source), panel_(panel) {}
+
+  void emit() {
+    const int64_t vectors = panel_.nr / panel_.lanes;
+    IrValues zeros;
+    for (int64_t j = 0; j < vectors && source_.zeros != nullptr; ++j) zeros.push_back(zero(j));
+    b_.loop(b_.index(0), b_.index(source_.steps), 1, [&](Value* step) {
+      Value* from = ints_.bytes_at(source_.weights, b_.mul(step, 2 * panel_.nr));
+      Value* to = b_.at(panel_.weights, b_.mul(step, panel_.nr));
+      for (int64_t j = 0; j < vectors; ++j) {
+        const int64_t column = j * panel_.lanes;
+        Value* bytes =
+            ints_.load_bytes(ints_.bytes_at(from, 2 * column), 2 * panel_.lanes, 2 * panel_.lanes);
+        Value* wide = ints_.widened(bytes, 16, true);
+        if (!zeros.empty()) wide = b_.ir().CreateSub(wide, zeros[static_cast<size_t>(j)]);
+        b_.ir().CreateAlignedStore(wide, b_.at(to, column), llvm::Align(4));
+      }
+    });
+  }
+
+ private:
+  // Returns the zero points of a vector of columns, of 16 bits, for both elements of a step.
+  Value* zero(int64_t j) {
+    const int64_t column = j * panel_.lanes;
+    Value* exist = b_.mask(b_.sub(source_.columns, b_.index(column)), panel_.lanes);
+    Value* ints = b_.ir().CreateBitCast(
+        b_.load_masked(b_.at(source_.zeros, column), panel_.lanes, exist),
+        ints_.int_vector(panel_.lanes));
+    Value* both = b_.ir().CreateOr(b_.ir().CreateAnd(ints, ints_.ints(0xFFFF, panel_.lanes)),
+                                   b_.ir().CreateShl(ints, ints_.ints(16, panel_.lanes)));
+    return b_.ir().CreateBitCast(both,
+                                 llvm::FixedVectorType::get(b_.ir().getInt16Ty(), 2 * panel_.lanes));
+  }
+
+  KernelBuilder& b_;
+  Int8Emitter ints_;
+  const PackedPanel& source_;
+  const Int8Panel& panel_;
+};
+
 }  // namespace
+
+void emit_widened_panel(KernelBuilder& b, const PackedPanel& source, const Int8Panel& panel) {
+  WideningEmitter(b, source, panel).emit();
+}
 
 void emit_int8_panel(KernelBuilder& b, const Int8PanelSource& source, const Int8Panel& panel) {
   b.if_else(

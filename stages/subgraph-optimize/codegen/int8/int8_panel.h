@@ -1,5 +1,5 @@
-// Packs columns of a matrix of bytes into the panels that integer tiles read (int8_tile.h), in
-// scratch.
+// Writes the panels that integer tiles read (int8_tile.h) to scratch: columns of a matrix of bytes
+// are packed, packed bytes are widened.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/int8/int8_emitter.h"
@@ -30,5 +30,15 @@ struct Int8Panel {
 // Writes the code that fills a panel. Columns past the end are copies of the last one; the rows
 // that fill up the last step are 0, or anything where weights are centered.
 void emit_int8_panel(KernelBuilder& builder, const Int8PanelSource& source, const Int8Panel& panel);
+
+// A panel of signed bytes, packed as in Int8ConvSpec with a unit of 2.
+struct PackedPanel {
+  llvm::Value* weights = nullptr;
+  llvm::Value* zeros = nullptr;    // i32 for each column; null: all are 0
+  llvm::Value* columns = nullptr;  // i64: those that exist, which may be more than a panel's
+  int64_t steps = 0;
+};
+// Writes the code that fills a panel with a unit of 2.
+void emit_widened_panel(KernelBuilder& builder, const PackedPanel& source, const Int8Panel& panel);
 
 }  // namespace sluice

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "stages/subgraph-optimize/codegen/int8/int8_plan.h"
+
 namespace sluice {
 namespace {
 
@@ -29,7 +31,7 @@ class Int8RowEmitter {
         is_signed_(spec.numbers.x_signed),
         plan_(plan),
         x_(x) {
-    fill_ = b_.ir().CreateTrunc(x_zero, element());
+    zero_ = b_.ir().CreateTrunc(x_zero, element());
   }
 
   void emit(Value* first, Value* rows) {
@@ -147,7 +149,7 @@ class Int8RowEmitter {
     each_piece(count, [&](Value* at, int length) {
       Value* piece = ints_.load_bytes(ints_.bytes_at(from, at), length, length);
       if (plan_.unit == 2) {
-        piece = ints_.widened(piece, 16, is_signed_);
+        piece = b_.ir().CreateSub(ints_.widened(piece, 16, is_signed_), b_.broadcast(zero_, length));
       } else if (is_signed_) {
         piece = b_.ir().CreateXor(piece, b_.broadcast(b_.ir().getInt8(0x80), length));
       }
@@ -156,8 +158,9 @@ class Int8RowEmitter {
   }
 
   void fill(Value* to, int64_t count) {
+    Value* outside = plan_.unit == 2 ? llvm::Constant::getNullValue(element()) : zero_;
     each_piece(count, [&](Value* at, int length) {
-      b_.ir().CreateAlignedStore(b_.broadcast(fill_, length),
+      b_.ir().CreateAlignedStore(b_.broadcast(outside, length),
                                  ints_.bytes_at(to, b_.mul(at, bytes())), llvm::Align(1));
     });
   }
@@ -177,20 +180,31 @@ class Int8RowEmitter {
   bool is_signed_;
   const Int8Plan& plan_;
   Value* x_;
-  Value* fill_;
+  Value* zero_;  // of x
 };
 
 }  // namespace
 
-bool is_pointwise(const ConvSpec& s) {
-  const bool is_one = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 &&
-                      s.pad_top == 0 && s.pad_left == 0;
-  return is_one && s.oh == s.h && s.ow == s.w;
-}
-
 void emit_int8_rows(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8Plan& plan,
                     Value* x, Value* x_zero, Value* first, Value* rows) {
   Int8RowEmitter(builder, spec, plan, x, x_zero).emit(first, rows);
+}
+
+void emit_int8_row_sums(KernelBuilder& b, const Int8Rows& rows, Value* sums) {
+  Int8Emitter ints(b);
+  const int lanes = b.profile().vector_bits / 32;
+  Value* whole = b.mul(b.div(rows.steps, lanes), lanes);
+  Value* rest = b.mask(b.sub(rows.steps, whole), lanes);
+  b.loop(b.index(0), rows.count, 1, [&](Value* i) {
+    Value* row = ints.bytes_at(rows.first, b.mul(i, rows.stride));
+    IrValues sum = {ints.ints(0, lanes)};
+    sum = b.loop(b.index(0), whole, lanes, sum, [&](Value* at, const IrValues& before) {
+      return IrValues{
+          ints.add_elements(before[0], b.load_vector(b.at(row, at), lanes, lanes), rows.unit)};
+    });
+    Value* all = ints.add_elements(sum[0], b.load_masked(b.at(row, whole), lanes, rest), rows.unit);
+    b.ir().CreateAlignedStore(b.ir().CreateAddReduce(all), b.at(sums, i), llvm::Align(4));
+  });
 }
 
 }  // namespace sluice

@@ -1,18 +1,26 @@
 // The rows of an implicit convolution matrix of bytes, copied into scratch as the tiles read them:
-// without sign (moved by 128) for products of four, widened to 16 bits for products of two.
-// Positions outside the image become the zero point.
+// without sign (moved by 128) for products of four, widened to 16 bits and less the zero point for
+// products of two. Positions outside the image become the zero point.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/int8/int8_emitter.h"
 
 namespace sluice {
 
-// Returns whether a 1x1 kernel covers every pixel: row r is pixel r.
-bool is_pointwise(const ConvSpec& spec);
-
 // Writes the code that copies rows [first, first + rows) to scratch. x points at the group's first
 // channel; x_zero is an i32 in the range of the copied elements.
 void emit_int8_rows(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8Plan& plan,
                     llvm::Value* x, llvm::Value* x_zero, llvm::Value* first, llvm::Value* rows);
+
+// Rows as tiles read them.
+struct Int8Rows {
+  llvm::Value* first = nullptr;
+  llvm::Value* count = nullptr;  // i64
+  int64_t stride = 0;            // from one to the next, in bytes
+  llvm::Value* steps = nullptr;  // i64, of `unit` elements each
+  int unit = 4;
+};
+// Writes the code that stores the sum of each row's elements as an i32.
+void emit_int8_row_sums(KernelBuilder& builder, const Int8Rows& rows, llvm::Value* sums);
 
 }  // namespace sluice

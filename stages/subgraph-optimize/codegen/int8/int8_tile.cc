@@ -11,18 +11,17 @@ using llvm::Value;
 
 // Emits the tile function:
 //
-//   acc[splits][rows][vectors] = 0; row sums[rows] = 0 (these only with zero points of w)
+//   acc[splits][rows][vectors] = 0
 //   for step, unroll_ of them written out per iteration:
 //     w[j] = the panel's vectors at this step
 //     for row i: a = x[i][step], `unit` elements in every lane
 //       for vector j: acc[step % splits][i][j] += dot(a, w[j])
-//       row sums[i] += dot(a, 1)
 //   for vector j:
-//     for row i (written out up to 8 sums, otherwise a loop, the sums on the stack):
+//     for row i (written out where the epilogue is short, otherwise a loop, the sums on the stack):
 //       y[i][j] = result(sum of acc[s][i][j] over s + bias[j] - x zero * sums[j]
 //                        - row sums[i] * w zero[j] + y[i][j] where sums continue)
 //
-// Centered operands have no zero points.
+// An operand that is less its zero points has no such term.
 class Int8TileEmitter {
  public:
   Int8TileEmitter(KernelBuilder& builder, const TileShape& shape, const Int8Reduction& reduction,
@@ -60,7 +59,8 @@ class Int8TileEmitter {
   }
   // Returns the mask for operands and results of a vector, null where constants tell.
   Value* mask(int vector) const { return active(vector) == 0 ? mask_ : nullptr; }
-  bool has_row_sums() const { return numbers_.has_w_zero && !reduction_.is_centered; }
+  bool has_x_zero() const { return reduction_.unit == 4; }
+  bool has_w_zero() const { return numbers_.has_w_zero && !reduction_.is_centered; }
   size_t sum_index(int64_t split, int row, int vector) const {
     return (static_cast<size_t>(split) * shape_.rows + row) * shape_.vectors + vector;
   }
@@ -95,11 +95,6 @@ class Int8TileEmitter {
                                 : ints_.add_products_of_pairs(sum, x, w);
   }
 
-  Value* ones() {
-    return reduction_.unit == 4 ? ints_.ints(0x01010101, shape_.lanes)
-                                : as_pairs(ints_.ints(0x00010001, shape_.lanes));
-  }
-
   void step(int64_t u, Value* x, Value* w, IrValues& sums) {
     IrValues columns;
     for (int j = 0; j < shape_.vectors; ++j) columns.push_back(load_weights(w, j));
@@ -109,16 +104,13 @@ class Int8TileEmitter {
         Value*& sum = sums[sum_index(u % splits_, i, j)];
         sum = add_products(sum, row, columns[j]);
       }
-      if (has_row_sums())
-        sums[product_sums() + i] = add_products(sums[product_sums() + i], row, ones());
     }
     b_.keep_memory_order();
   }
 
-  // Returns the sums [row][vector], then, with zero points of w, each row's sum of x in every lane.
+  // Returns the sums [row][vector].
   IrValues reduce() {
-    const size_t count = product_sums() + (has_row_sums() ? static_cast<size_t>(shape_.rows) : 0);
-    IrValues carried(count, ints_.ints(0, shape_.lanes));
+    IrValues carried(product_sums(), ints_.ints(0, shape_.lanes));
     carried.push_back(argument(kX));
     carried.push_back(argument(kW));
     const int64_t w_stride = reduction_.nr * (reduction_.is_centered ? 4 : reduction_.unit);
@@ -145,7 +137,7 @@ class Int8TileEmitter {
       carried = b_.loop(whole, argument(kSteps), 1, carried,
                         [&](Value*, const IrValues& values) { return steps(values, 1); });
     }
-    carried.resize(count);
+    carried.resize(product_sums());
     return add_splits(carried);
   }
 
@@ -153,8 +145,6 @@ class Int8TileEmitter {
     IrValues results(sums.begin(), sums.begin() + shape_.rows * shape_.vectors);
     for (size_t n = results.size(); n < product_sums(); ++n)
       results[n % results.size()] = b_.ir().CreateAdd(results[n % results.size()], sums[n]);
-    results.insert(results.end(), sums.begin() + static_cast<std::ptrdiff_t>(product_sums()),
-                   sums.end());
     return results;
   }
 
@@ -166,7 +156,7 @@ class Int8TileEmitter {
 
   // Returns bias - x zero * sums, which is the same for all rows.
   Value* column_base(int vector) {
-    if (reduction_.is_centered)
+    if (!has_x_zero())
       return numbers_.has_bias ? load_column(kBias, vector) : ints_.ints(0, shape_.lanes);
     Value* x_zero = b_.broadcast(argument(kXZero), shape_.lanes);
     Value* base = b_.ir().CreateNeg(b_.ir().CreateMul(x_zero, load_column(kSums, vector)));
@@ -193,7 +183,7 @@ class Int8TileEmitter {
   Column load_shared(int vector) {
     Column column;
     column.base = column_base(vector);
-    if (has_row_sums()) column.w_zero = load_column(kWZero, vector);
+    if (has_w_zero()) column.w_zero = load_column(kWZero, vector);
     for (size_t n = 0; n < output_.operand_rows.size(); ++n) {
       const bool is_shared = output_.operand_rows[n].row_stride.is_fixed_at(0);
       column.operands.push_back(is_shared ? load_operand(static_cast<int>(n), b_.index(0), vector)
@@ -202,9 +192,15 @@ class Int8TileEmitter {
     return column;
   }
 
-  void finish_vector(Value* sum, Value* row_sum, Value* row, int vector, const Column& column) {
+  Value* row_sum(Value* row) {
+    Value* sum = b_.ir().CreateAlignedLoad(b_.ir().getInt32Ty(), b_.at(argument(kRowSums), row),
+                                           llvm::Align(4));
+    return b_.broadcast(sum, shape_.lanes);
+  }
+
+  void finish_vector(Value* sum, Value* row, int vector, const Column& column) {
     sum = b_.ir().CreateAdd(sum, column.base);
-    if (row_sum != nullptr) sum = b_.ir().CreateSub(sum, b_.ir().CreateMul(row_sum, column.w_zero));
+    if (has_w_zero()) sum = b_.ir().CreateSub(sum, b_.ir().CreateMul(row_sum(row), column.w_zero));
     const int64_t bytes = int8_stored_bytes(*output_.epilogue);
     Value* y =
         ints_.bytes_at(ints_.bytes_at(argument(kY), b_.mul(b_.mul(row, output_.row_stride), bytes)),
@@ -228,14 +224,12 @@ class Int8TileEmitter {
   }
 
   void finish(const IrValues& results) {
-    const auto row_sum = [&](int i) {
-      return has_row_sums() ? results[sum_index(1, 0, 0) + i] : nullptr;
-    };
-    if (shape_.rows * shape_.vectors > 8) return finish_in_loop(results);
+    const bool is_short = output_.epilogue->is_empty() || shape_.rows * shape_.vectors <= 8;
+    if (!is_short) return finish_in_loop(results);
     for (int j = 0; j < shape_.vectors; ++j) {
       const Column column = load_shared(j);
       for (int i = 0; i < shape_.rows; ++i)
-        finish_vector(results[sum_index(0, i, j)], row_sum(i), b_.index(i), j, column);
+        finish_vector(results[sum_index(0, i, j)], b_.index(i), j, column);
     }
   }
 
@@ -246,17 +240,13 @@ class Int8TileEmitter {
       b_.store_vector(b_.ir().CreateBitCast(results[n], b_.vector_type(shape_.lanes)),
                       b_.at(buffer, static_cast<int64_t>(n) * shape_.lanes), shape_.lanes);
     }
-    const int64_t row_sums = int64_t{shape_.rows} * shape_.vectors;
     for (int j = 0; j < shape_.vectors; ++j) {
       const Column column = load_shared(j);
       b_.loop(b_.index(0), b_.index(shape_.rows), 1, [&](Value* row) {
-        const auto saved = [&](Value* number) {
-          return ints_.load_ints(b_.at(buffer, b_.mul(number, shape_.lanes)), shape_.lanes,
-                                 shape_.lanes);
-        };
-        Value* row_sum = has_row_sums() ? saved(b_.add(row, b_.index(row_sums))) : nullptr;
-        finish_vector(saved(b_.add(b_.mul(row, shape_.vectors), b_.index(j))), row_sum, row, j,
-                      column);
+        Value* number = b_.add(b_.mul(row, shape_.vectors), b_.index(j));
+        Value* saved = ints_.load_ints(b_.at(buffer, b_.mul(number, shape_.lanes)), shape_.lanes,
+                                       shape_.lanes);
+        finish_vector(saved, row, j, column);
       });
     }
   }

@@ -9,18 +9,19 @@ namespace sluice {
 
 struct Int8Reduction {
   int64_t steps = 1;       // each of `unit` products; 0: an argument of the tile function
-  int unit = 4;            // 4: bytes; 2: x as 16 bits
+  int unit = 4;            // 4: bytes; 2: x as 16 bits, less its zero point
   int64_t row_stride = 0;  // of x, in bytes; steps are 4 bytes apart
   int64_t nr = 0;          // columns of a panel
-  // Both operands are of 16 bits and less their zero points; the unit is 2.
+  // w too is of 16 bits and less its zero points; the unit is 2.
   bool is_centered = false;
   // Sums continue in those that y has, where the tile function's argument says so.
   bool continues = false;
 };
 
 // The parameters of a tile function. x, w, y point at the tile, row (i64) is its first row, x zero
-// is an i32; the arrays sums, w zero and bias point at the tile's first column, and those that the
-// numbers lack are never read. steps (i64) is read where the reduction has none, continues (i32) is
+// is an i32; row sums are an i32 for each row of the tile: the sum of its x; the arrays sums, w zero
+// and bias point at the tile's first column. What the numbers, or the form of the operands, do not
+// need is never read. steps (i64) is read where the reduction has none, continues (i32) is
 // -1 or 0, symbols are those of the kernel, active (i64) counts the lanes of the last vector where
 // the shape has 0: its arrays then have whole vectors. Pointers to the epilogue's operands follow.
 enum Int8Argument : unsigned {
@@ -29,6 +30,7 @@ enum Int8Argument : unsigned {
   kY,
   kRow,
   kXZero,
+  kRowSums,
   kSums,
   kWZero,
   kBias,

@@ -1,0 +1,126 @@
+#include "stages/subgraph-optimize/codegen/int8/int8_plan.h"
+
+#include <algorithm>
+
+#include "stages/subgraph-optimize/codegen/ceil_div.h"
+#include "stages/subgraph-optimize/codegen/contraction/plan.h"
+
+namespace sluice {
+namespace {
+
+// Returns the bytes from one copied row to the next: whole cache lines, and never a multiple of 2
+// KiB, which would put all rows into few cache sets.
+int64_t copied_row_bytes(int64_t steps) {
+  const int64_t bytes = ceil_div(4 * steps, 64) * 64;
+  return bytes % 2048 == 0 ? bytes + 64 : bytes;
+}
+
+class Int8Planner {
+ public:
+  Int8Planner(const Int8ConvSpec& spec, const DeviceProfile& profile)
+      : spec_(spec), s_(spec.conv), profile_(profile) {
+    unit_ = profile.int8_dot_product ? 4 : 2;
+    steps_ = ceil_div(int8_reduction(s_), unit_);
+  }
+
+  // Panels are widened once for each block where that is estimated to be faster than to do it in
+  // each tile, and where scratch has space for one.
+  Int8Plan choose() const {
+    const Int8Plan plan = make_plan(false);
+    if (unit_ == 4) return plan;
+    const Int8Plan widening = make_plan(true);
+    const bool fits = widening.scratch_bytes <= static_cast<uint64_t>(profile_.scratch_limit);
+    return fits && widening.tiles.cycles < plan.tiles.cycles ? widening : plan;
+  }
+
+ private:
+  bool copies_rows() const {
+    return unit_ == 2 || spec_.numbers.x_signed || !is_pointwise(s_) ||
+           int8_reduction(s_) % 4 != 0;
+  }
+
+  // Returns the cycles of a copy of a row, or of a column, to scratch.
+  double widening_cycles() const {
+    return repack_cycles(static_cast<double>(steps_) * 32 / profile_.vector_bits, profile_);
+  }
+
+  double row_copy_cycles() const {
+    constexpr double kRow = 10, kRun = 4;  // to find a row, and a run of it
+    const auto runs = static_cast<double>(is_pointwise(s_)   ? 1
+                                          : s_.groups == 1 ? s_.kh
+                                                           : s_.kh * s_.kw);
+    return kRow + runs * kRun + widening_cycles();
+  }
+
+  ContractionSize size(bool widens_panels) const {
+    ContractionSize size;
+    size.rows = (s_.n * s_.oh * s_.ow).nominal;
+    size.columns = s_.co / s_.groups;
+    size.reduction = steps_;
+    size.batch = s_.groups;
+    if (copies_rows()) {
+      size.prepared_row_cycles = row_copy_cycles();
+    } else {
+      size.row_bytes = s_.ci;
+    }
+    if (unit_ == 4) return size;
+    size.operands.reserved_registers = 1;  // for the products in flight
+    if (widens_panels) {
+      size.prepared_column_cycles = widening_cycles();
+    } else {
+      ++size.operands.reserved_registers;  // for a vector to widen
+      size.operands.instructions_per_vector = 1;
+    }
+    return size;
+  }
+
+  Int8Plan make_plan(bool widens_panels) const {
+    Int8Plan plan;
+    plan.unit = unit_;
+    plan.copies_rows = copies_rows();
+    plan.tiles = is_fixed(s_) ? choose_plan(size(widens_panels), profile_)
+                              : choose_symbolic_plan(size(widens_panels), true, false, profile_);
+    if (plan.copies_rows) plan.row_bytes = copied_row_bytes(steps_);
+    if (widens_panels) plan.panel_bytes = steps_ * plan.tiles.nr * 4;
+    divide_scratch(plan);
+    return plan;
+  }
+
+  // Lowers tiles, then makes groups of panels smaller, as far as scratch demands.
+  void divide_scratch(Int8Plan& plan) const {
+    ContractionPlan& tiles = plan.tiles;
+    const int64_t limit = profile_.scratch_limit - plan.panel_bytes;
+    if (plan.row_bytes > 0)
+      tiles.rows = static_cast<int>(std::clamp<int64_t>(limit / plan.row_bytes, 1, tiles.rows));
+    plan.sums_offset = tiles.rows * plan.row_bytes;
+    plan.panels_offset = plan.sums_offset + round_up(4 * tiles.rows, 64);
+    if (plan.panel_bytes > 0) {
+      const int64_t panels = (profile_.scratch_limit - plan.panels_offset) / plan.panel_bytes;
+      tiles.panel_group = std::clamp<int64_t>(panels, 1, tiles.panel_group);
+    }
+    plan.scratch_bytes =
+        static_cast<uint64_t>(plan.panels_offset + tiles.panel_group * plan.panel_bytes);
+  }
+
+  const Int8ConvSpec& spec_;
+  const ConvSpec& s_;
+  const DeviceProfile& profile_;
+  int unit_;
+  int64_t steps_;
+};
+
+}  // namespace
+
+bool is_pointwise(const ConvSpec& s) {
+  const bool is_one = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 &&
+                      s.pad_top == 0 && s.pad_left == 0;
+  return is_one && s.oh == s.h && s.ow == s.w;
+}
+
+int64_t int8_reduction(const ConvSpec& s) { return s.kh * s.kw * (s.ci / s.groups); }
+
+Int8Plan choose_int8_plan(const Int8ConvSpec& spec, const DeviceProfile& profile) {
+  return Int8Planner(spec, profile).choose();
+}
+
+}  // namespace sluice

@@ -1,0 +1,14 @@
+// Facts that the plan of a convolution of bytes and its emitter share. No LLVM is needed.
+#pragma once
+
+#include "stages/subgraph-optimize/codegen/int8/int8.h"
+
+namespace sluice {
+
+// Returns whether a 1x1 kernel covers every pixel: row r is pixel r.
+bool is_pointwise(const ConvSpec& spec);
+
+// Returns the number of products of a sum.
+int64_t int8_reduction(const ConvSpec& spec);
+
+}  // namespace sluice
