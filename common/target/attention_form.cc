@@ -151,12 +151,10 @@ bool has_states(const Node& attention) {
 }
 
 std::string kernel_unsupported_reason(const Node& attention, const AttentionForm& form) {
-  const DType dtype = attention.input(0)->type().dtype;
-  if (dtype != DType::kF32) return fmt::format("dtype {}, only f32", dtype_name(dtype));
   if (const Value* mask = attention.input(3)) {
     const DType own = mask->type().dtype;
-    if (own != DType::kF32 && own != DType::kBool)
-      return fmt::format("a mask of dtype {}, only f32 and bool", dtype_name(own));
+    if (own != DType::kBool && !is_narrow_float(own))
+      return fmt::format("a mask of dtype {}, only f32, f16, bf16 and bool", dtype_name(own));
   }
   if (attention.input(6) != nullptr && attention.input(6)->type().dtype != DType::kI64)
     return "numbers of keys that are not of i64";

@@ -1,14 +1,17 @@
-"""Random Attention nodes: sizes, heads, masks, a past, numbers of keys, open dims."""
+"""Random Attention nodes: dtypes, sizes, heads, masks, a past, numbers of keys, open dims."""
 import numpy as np
 from onnx import TensorProto, helper
 
-TYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(bool): TensorProto.BOOL,
-         np.dtype(np.int64): TensorProto.INT64}
+TYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float16): TensorProto.FLOAT16,
+         np.dtype(bool): TensorProto.BOOL, np.dtype(np.int64): TensorProto.INT64}
+# From a number to the next one, at 1.
+EPSILON = {"f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
 OPSET = 24
 
 
 class Case:
-    """One node, whose values are named by its number."""
+    """One node, whose values are named by its number. "bf16" stands for floats that the model casts
+    to it and back: NumPy has no such dtype."""
 
     def __init__(self, index, seed):
         self.index, self.random = index, np.random.default_rng([seed, index])
@@ -23,6 +26,7 @@ class Case:
         return int(round(np.exp(self.random.uniform(0, np.log(largest + 0.4)))))
 
     def draw(self):
+        self.dtype = self.pick("f32", "f32", "f16", "bf16")
         self.batch, self.kv_heads = self.size(3), self.size(4)
         self.heads = self.kv_heads * self.pick(1, 1, 1, 2, 3, 8)
         self.key_size = self.pick(8, 16, 32, 64, 64, 80, 128, self.size(150))
@@ -42,7 +46,8 @@ class Case:
         self.draw_operands()
 
     def floats(self, *shape):
-        return self.random.standard_normal(shape).astype(np.float32)
+        numbers = self.random.standard_normal(shape)
+        return numbers.astype(np.float16 if self.dtype == "f16" else np.float32)
 
     def rows(self, heads, length, size):
         return self.floats(*([self.batch, length, heads * size] if self.flat else
@@ -116,13 +121,25 @@ class Case:
     def named(self, name):
         return f"{self.prefix}_{name}"
 
-    def node(self):
+    def inner(self, name):
+        """The name of what the node itself reads or makes."""
+        is_cast = self.dtype == "bf16" and (name not in self.inputs or
+                                            self.inputs[name].dtype == np.float32)
+        return self.named(name) + ("_bf16" if is_cast else "")
+
+    def nodes(self):
         order = ["q", "k", "v", "mask", "past_k", "past_v", "lengths"]
-        inputs = [self.named(name) if name in self.inputs else "" for name in order]
+        inputs = [self.inner(name) if name in self.inputs else "" for name in order]
         while not inputs[-1]:
             inputs.pop()
-        return helper.make_node("Attention", inputs, [self.named(name) for name in self.outputs()],
+        node = helper.make_node("Attention", inputs, [self.inner(name) for name in self.outputs()],
                                 self.prefix, **self.attributes)
+        cast = lambda source, target, to: helper.make_node("Cast", [source], [target], to=to)
+        before = [cast(self.named(name), self.inner(name), TensorProto.BFLOAT16)
+                  for name in self.inputs if self.inner(name) != self.named(name)]
+        after = [cast(self.inner(name), self.named(name), TensorProto.FLOAT)
+                 for name in self.outputs() if self.inner(name) != self.named(name)]
+        return [*before, node, *after]
 
     def feeds(self):
         return {self.named(name): value for name, value in self.inputs.items()}
@@ -131,12 +148,17 @@ class Case:
         return [helper.make_tensor_value_info(self.named(name), TYPES[value.dtype], self.dims(name))
                 for name, value in self.inputs.items()]
 
+    def results(self):
+        dtype = TYPES[self.inputs["q"].dtype]
+        return [helper.make_tensor_value_info(self.named(name), dtype, None)
+                for name in self.outputs()]
+
     def text(self):
         sizes = (f"batch {self.batch} heads {self.heads}/{self.kv_heads} queries {self.queries} "
                  f"keys {self.past}+{self.keys} sizes {self.key_size} {self.value_size}")
         mask = self.inputs.get("mask")
         mask = "" if mask is None else f" mask {mask.dtype}{list(mask.shape)}"
-        return (f"{sizes}{mask}{' flat' if self.flat else ''}"
+        return (f"{self.dtype} {sizes}{mask}{' flat' if self.flat else ''}"
                 f"{' lengths' if 'lengths' in self.inputs else ''} open {''.join(self.open)} "
                 f"{self.attributes}")
 
@@ -150,9 +172,7 @@ def draw_case(index, seed):
 
 
 def model_of(cases):
-    declare = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
-    graph = helper.make_graph([case.node() for case in cases], "attention",
+    graph = helper.make_graph([node for case in cases for node in case.nodes()], "attention",
                               [value for case in cases for value in case.declared()],
-                              [declare(case.named(name)) for case in cases
-                               for name in case.outputs()])
+                              [value for case in cases for value in case.results()])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)

@@ -4,6 +4,7 @@ same bytes twice, errors that name file and key, and the error of each layer.
 
 usage: precision_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
+import json
 import os
 import re
 import sys
@@ -158,12 +159,22 @@ class Precision(ProgramCase):
         self.assertEqual(len(re.findall(r"= Cast\(", text)), 2, text)
         self.assertNotIn("f32", text.replace("%x: f32", "").replace("%y: f32", ""))
 
-    def test_force_casts_around_attention(self):
+    def test_attention_is_of_16_bits(self):
         self.use(transformer)
-        text = self.main_graph("--precision-mode=force_fp16")
-        self.assertIn("Attention(", text)
-        # Three casts are before the attention, which keeps f32, and one after it.
-        self.assertEqual(len(re.findall(r"= Cast\(", text)), 2 + 4, text)
+        for mode in LOWERED:
+            with self.subTest(mode=mode):
+                text = self.main_graph("--precision-mode=" + mode)
+                dtype = "bf16" if "bf16" in mode else "f16"
+                self.assertRegex(text, dtype + r"\[[^]]*\] = Attention\(")
+                if mode.startswith("force"):
+                    self.assertEqual(len(re.findall(r"= Cast\(", text)), 2, text)
+
+    def test_a_kernel_computes_attention_in_16_bits(self):
+        self.use(transformer)
+        self.compile("m.om", "--precision-mode=force_bf16")
+        shown = json.loads(self.program(0, "sluice-show", "--format=json", self.path("m.om")))
+        engines = {node["engine"] for node in shown["nodes"] if "scores" in node.get("from", [])}
+        self.assertEqual(engines, {"aicore"})
 
     def test_the_default_changes_nothing(self):
         self.use(transformer)

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <string>
 
 #include "stages/optimize/fusion/attention_testing.h"
@@ -50,6 +51,38 @@ TEST(FuseAttention, Softcap) {
   %t: f32[2, 3, 4, 4] = Mul(%3, %d)
 )",
                    " {scale = 0.5, softcap = 3.0}");
+}
+
+// Exporters compute the softmax of a model of 16 bits in f32.
+TEST(FuseAttention, Halves) {
+  for (const auto& [name, number] : {std::pair("f16", "10"), std::pair("bf16", "16")}) {
+    const auto typed = [half = std::string(name)](const std::string& text) {
+      return std::regex_replace(text, std::regex("half"), half);
+    };
+    const std::string inputs = typed(
+        "%q: half[2, 3, 4, 16], %k: half[2, 3, 4, 16], %v: half[2, 3, 4, 8], %m: half[2, 1, 1, 4]");
+    const std::string scores = typed(R"(  %c = constant half[] [0.125]
+  %kt: half[2, 3, 16, 4] = Transpose(%k) {perm = [0, 1, 3, 2]}
+  %s: half[2, 3, 4, 4] = MatMul(%q, %kt)
+  %1: half[2, 3, 4, 4] = Mul(%s, %c)
+  %t: half[2, 3, 4, 4] = Add(%1, %m)
+)");
+    const std::string after = graph_of(
+        inputs, typed("  %y: half[2, 3, 4, 8] = Attention(%q, %k, %v, %m) {scale = 0.125}\n"));
+    expect_rewrite(fuse_attention,
+                   graph_of(inputs, scores + typed(R"(  %w: half[2, 3, 4, 4] = Softmax(%t)
+  %y: half[2, 3, 4, 8] = MatMul(%w, %v)
+)")),
+                   after);
+    expect_rewrite(fuse_attention,
+                   graph_of(inputs, scores + typed(R"(  %2: f32[2, 3, 4, 4] = Cast(%t) {to = 1}
+  %3: f32[2, 3, 4, 4] = Softmax(%2)
+  %w: half[2, 3, 4, 4] = Cast(%3) {to = )" + std::string(number) +
+                                                   R"(}
+  %y: half[2, 3, 4, 8] = MatMul(%w, %v)
+)")),
+                   after);
+  }
 }
 
 TEST(FuseAttention, ZerosForRowsOfNaN) {

@@ -65,6 +65,10 @@ std::optional<Triangle> read_tensor(const Tensor& tensor) {
       return read_elements<uint16_t>(tensor.as<uint16_t>(), rows, columns, [](uint16_t x) {
         return static_cast<double>(half_to_float(x));
       });
+    case DType::kBF16:
+      return read_elements<uint16_t>(tensor.as<uint16_t>(), rows, columns, [](uint16_t x) {
+        return static_cast<double>(bf16_to_float(x));
+      });
     default:
       return std::nullopt;
   }

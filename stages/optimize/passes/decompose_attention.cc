@@ -1,5 +1,5 @@
-// Makes matrix products and a softmax of Attention that has no kernel of its own: what is not of
-// f32, and what gives its scores.
+// Makes matrix products and a softmax of Attention that has no kernel of its own: what gives its
+// scores, or has very large heads.
 //
 //   before:  %y = Attention(%q, %k, %v)
 //   after:   %1 = Transpose(%k) {perm = [0, 1, 3, 2]}   %2 = MatMul(%q, %1)   %3 = Mul(%2, scale)

@@ -16,12 +16,18 @@ Result<bool> decompose_all(Graph& root, const Options&) {
   });
 }
 
-// Only what no kernel computes is decomposed: scores as a result, other elements than f32.
+// Only what no kernel computes is decomposed, as scores that are a result.
 TEST(DecomposeAttention, StaysWithAKernel) {
   expect_unchanged(
       decompose_attention,
       R"(graph @main(%q: f32[2, 3, 4, 16], %k: f32[2, 3, 6, 16], %v: f32[2, 3, 6, 8]) -> (%y) {
   %y: f32[2, 3, 4, 8] = Attention(%q, %k, %v)
+}
+)");
+  expect_unchanged(
+      decompose_attention,
+      R"(graph @main(%q: f16[2, 3, 4, 16], %k: f16[2, 3, 6, 16], %v: f16[2, 3, 6, 8]) -> (%y) {
+  %y: f16[2, 3, 4, 8] = Attention(%q, %k, %v)
 }
 )");
 }

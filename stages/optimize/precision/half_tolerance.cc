@@ -12,7 +12,7 @@ using enum HalfTolerance;
 // statistics, rates.
 constexpr uint32_t kFirstAlone = 1;
 
-// Rows are in the order of Op. Attention and recurrent cells have none: their kernels take f32.
+// Rows are in the order of Op. Recurrent cells have none: their kernels take f32.
 constexpr HalfToleranceRow kTable[] = {
     {Op::kAbs, kGray},
     {Op::kAcos, kDeny},
@@ -24,6 +24,7 @@ constexpr HalfToleranceRow kTable[] = {
     {Op::kAsinh, kDeny},
     {Op::kAtan, kDeny},
     {Op::kAtanh, kDeny},
+    {Op::kAttention, kAllow},
     {Op::kAveragePool, kGray},
     {Op::kBatchNormalization, kGray, kFirstAlone},
     {Op::kCast, kDtypeFree},

@@ -4,6 +4,7 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
+#include "stages/subgraph-optimize/codegen/dtype_text.h"
 
 namespace sluice {
 namespace {
@@ -17,17 +18,16 @@ std::string list(const Numbers&... numbers) {
   return fmt::format("{}", fmt::join({text_of(numbers)...}, " "));
 }
 
-// Returns nothing for f32, so that such kernels keep the names they had when there were no others.
-std::string text_of(DType dtype) {
-  return dtype == DType::kF32 ? "" : fmt::format(" {}", dtype_name(dtype));
-}
-
 bool are_fixed(std::initializer_list<const Extent*> extents) {
   return std::all_of(extents.begin(), extents.end(),
                      [](const Extent* extent) { return extent->is_fixed(); });
 }
 
 }  // namespace
+
+std::string dtype_text(DType dtype) {
+  return dtype == DType::kF32 ? "" : fmt::format(" {}", dtype_name(dtype));
+}
 
 bool is_fixed(const MatMulSpec& s) {
   const auto is_fixed_axis = [](const BatchAxis& axis) {
@@ -49,8 +49,8 @@ bool is_fixed(const ConvSpec& s) {
 std::string canonical_text(const MatMulSpec& s) {
   const char* name = s.b_packed || s.k.is_fixed() ? "matmul" : "matmul-any-k";
   std::string text =
-      fmt::format("{}{} {} a {} packed {} b {} c {}", name, text_of(s.dtype), list(s.m, s.n, s.k),
-                  list(s.a_row_stride, s.a_k_stride), s.b_packed,
+      fmt::format("{}{} {} a {} packed {} b {} c {}", name, dtype_text(s.dtype),
+                  list(s.m, s.n, s.k), list(s.a_row_stride, s.a_k_stride), s.b_packed,
                   list(s.b_row_stride, s.b_column_stride), list(s.c_row_stride));
   for (const BatchAxis& axis : s.batch)
     text += " batch " + list(axis.size, axis.a_stride, axis.b_stride, axis.c_stride);
@@ -62,7 +62,7 @@ std::string canonical_text(const ConvSpec& s) {
   const std::string depth =
       is_3d(s) ? "depth " + list(d.in, d.out, d.kernel, d.stride, d.dilation, d.pad) + " " : "";
   return fmt::format("conv{} x {} y {} k {} stride {} dilation {} pad {} groups {} pixel {} {}{}",
-                     text_of(s.dtype), list(s.n, s.h, s.w, s.ci), list(s.oh, s.ow, s.co),
+                     dtype_text(s.dtype), list(s.n, s.h, s.w, s.ci), list(s.oh, s.ow, s.co),
                      list(s.kh, s.kw), list(s.stride_h, s.stride_w),
                      list(s.dilation_h, s.dilation_w), list(s.pad_top, s.pad_left), s.groups,
                      list(s.x_pixel_stride, s.y_pixel_stride), depth, canonical_text(s.epilogue));

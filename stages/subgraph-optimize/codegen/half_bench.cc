@@ -1,11 +1,13 @@
 // Prints the speed of contractions in f32, f16 and bf16, whose kernels run in turns on one thread:
-// products of BERT-base, convolutions of ResNet-50 and SqueezeNet.
+// products of BERT-base, convolutions of ResNet-50 and SqueezeNet, attention of BERT-base and of
+// decoders.
 //
 //   half_bench [profile]
 #include <chrono>
 #include <cstdio>
 
 #include "fmt/format.h"
+#include "stages/subgraph-optimize/codegen/attention/attention.h"
 #include "stages/subgraph-optimize/codegen/kernel_timing.h"
 
 namespace sluice {
@@ -139,6 +141,40 @@ void bench_convolutions(const DeviceProfile& profile) {
   }
 }
 
+// Heads lie within the rows of the sequences.
+AttentionSpec flat_attention(int64_t heads, int64_t kv_heads, int64_t queries, int64_t keys,
+                             int64_t size, DType dtype) {
+  AttentionSpec s;
+  s.heads = heads, s.kv_heads = kv_heads, s.queries = queries, s.keys = keys;
+  s.key_size = s.value_size = size;
+  s.q = s.y = {queries * heads * size, size, heads * size, dtype};
+  s.k = s.v = {keys * kv_heads * size, size, kv_heads * size, dtype};
+  return s;
+}
+
+void bench_attention(const DeviceProfile& profile) {
+  for (const auto& [heads, kv_heads, queries, keys, size] : {std::tuple{12, 12, 128, 128, 64},
+                                                             {12, 12, 384, 384, 64},
+                                                             {12, 12, 8, 1024, 64},
+                                                             {12, 12, 1, 128, 64},
+                                                             {12, 12, 1, 1024, 64},
+                                                             {32, 8, 1, 512, 128},
+                                                             {32, 8, 1, 4096, 128}}) {
+    std::vector<Run> runs;
+    int64_t multiply_adds = 0;
+    for (const DType dtype : kDTypes) {
+      const AttentionSpec s = flat_attention(heads, kv_heads, queries, keys, size, dtype);
+      const auto made = generate_attention(s, profile);
+      if (!made) return static_cast<void>(std::puts(error_text(made.error()).c_str()));
+      multiply_adds = made->multiply_adds.nominal;
+      const int64_t rows = int64_t{queries} * heads * size, columns = keys * kv_heads * size;
+      runs.push_back(make_run(*made, dtype, {rows, rows, columns, columns}));
+    }
+    race(fmt::format("attention {}/{} heads {}x{}x{}", heads, kv_heads, queries, keys, size), runs,
+         multiply_adds);
+  }
+}
+
 }  // namespace
 }  // namespace sluice
 
@@ -147,5 +183,6 @@ int main(int argc, char** argv) {
   if (!profile) return std::fprintf(stderr, "%s\n", sluice::error_text(profile.error()).c_str()), 1;
   sluice::bench_products(*profile);
   sluice::bench_convolutions(*profile);
+  sluice::bench_attention(*profile);
   return 0;
 }

@@ -3,6 +3,8 @@
 #include "fmt/format.h"
 #include "stages/subgraph-optimize/codegen/attention/attention_rows.h"
 #include "stages/subgraph-optimize/codegen/attention/attention_steps.h"
+#include "stages/subgraph-optimize/codegen/dtype_text.h"
+#include "stages/subgraph-optimize/codegen/emit/elements.h"
 
 namespace sluice {
 namespace {
@@ -14,6 +16,11 @@ Result<void> check(const AttentionSpec& spec) {
       spec.value_size < 1)
     return make_error(ErrorCode::kCodegen, "attention of {} heads of {} and {}, {} of keys",
                       spec.heads, spec.key_size, spec.value_size, spec.kv_heads);
+  for (const DType dtype :
+       {spec.q.dtype, spec.k.dtype, spec.v.dtype, spec.y.dtype, spec.mask.dtype}) {
+    if (!is_operand_dtype(dtype))
+      return make_error(ErrorCode::kCodegen, "attention of {}", dtype_name(dtype));
+  }
   return {};
 }
 
@@ -75,8 +82,9 @@ class AttentionEmitter {
   void find_operands(Value* batch, Value* kv_head) {
     Value* head = b_.mul(kv_head, spec_.group());
     const auto at = [&](int pointer, const AttentionOperand& operand, Value* own_head) {
-      return b_.at(b_.pointer_argument(pointer), b_.add(b_.mul(batch, operand.batch_stride),
-                                                        b_.mul(own_head, operand.head_stride)));
+      return Elements(b_, operand.dtype)
+          .at(b_.pointer_argument(pointer),
+              b_.add(b_.mul(batch, operand.batch_stride), b_.mul(own_head, operand.head_stride)));
     };
     task_.y = at(0, spec_.y, head);
     task_.q = at(1, spec_.q, head);
@@ -149,13 +157,16 @@ class AttentionEmitter {
       const auto step = [&](Value* operand) {
         return AttentionStep{scratch_, operand, first_key, task_.rows, keys};
       };
-      compute_scores(step(b_.at(task_.k, b_.mul(first_key, spec_.k.row_stride))));
+      const auto row = [&](const AttentionOperand& operand, Value* first) {
+        return Elements(b_, operand.dtype).at(first, b_.mul(first_key, operand.row_stride));
+      };
+      compute_scores(step(row(spec_.k, task_.k)));
       Value* mask = task_.mask == nullptr ? scratch_
                                           : mask_address(b_, spec_, task_.mask,
                                                          b_.mul(first_key, spec_.mask.key_stride));
       if (functions.mask != nullptr) call_step(b_, functions.mask, step(mask));
       call_step(b_, functions.softmax, step(mask));
-      call_step(b_, functions.values, step(b_.at(task_.v, b_.mul(first_key, spec_.v.row_stride))));
+      call_step(b_, functions.values, step(row(spec_.v, task_.v)));
     });
   }
 
@@ -170,14 +181,15 @@ class AttentionEmitter {
 };
 
 std::string text_of(const AttentionOperand& operand) {
-  return fmt::format("{} {} {}", canonical_text(operand.batch_stride),
-                     canonical_text(operand.head_stride), operand.row_stride);
+  return fmt::format("{} {} {}{}", canonical_text(operand.batch_stride),
+                     canonical_text(operand.head_stride), operand.row_stride,
+                     dtype_text(operand.dtype));
 }
 
 std::string text_of(const AttentionMask& mask) {
-  return fmt::format("{} {} {} {} {}", static_cast<int>(mask.kind),
+  return fmt::format("{} {} {} {} {}{}", static_cast<int>(mask.kind),
                      canonical_text(mask.batch_stride), canonical_text(mask.head_stride),
-                     canonical_text(mask.row_stride), mask.key_stride);
+                     canonical_text(mask.row_stride), mask.key_stride, dtype_text(mask.dtype));
 }
 
 }  // namespace

@@ -18,6 +18,10 @@
 //
 // Neither K nor V is packed where rows follow each other: the keys of a tile are the rows of the
 // register tile, and the queries, packed once per task, its columns.
+//
+// In memory operands are f32, f16 or bf16, each of its own dtype; scores, the softmax and sums are
+// f32. A task of many rows widens keys once for each tile, and values once for each tile of keys;
+// one of few rows widens what it reads in registers.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/codegen.h"
@@ -28,6 +32,7 @@ namespace sluice {
 struct AttentionOperand {
   Extent batch_stride = 0, head_stride = 0;
   int64_t row_stride = 0;
+  DType dtype = DType::kF32;
 };
 
 enum class AttentionMaskKind { kNone, kFloat, kBool };
@@ -36,7 +41,8 @@ enum class AttentionMaskKind { kNone, kFloat, kBool };
 struct AttentionMask {
   AttentionMaskKind kind = AttentionMaskKind::kNone;
   Extent batch_stride = 0, head_stride = 0, row_stride = 0;
-  int64_t key_stride = 1;  // 0 or 1
+  int64_t key_stride = 1;     // 0 or 1
+  DType dtype = DType::kF32;  // of floats
 };
 
 // Pointers: Y, Q, K, V, the mask if there is one, the numbers of keys if there are any.

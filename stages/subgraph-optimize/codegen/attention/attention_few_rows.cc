@@ -3,6 +3,7 @@
 
 #include "stages/subgraph-optimize/codegen/attention/attention_steps.h"
 #include "stages/subgraph-optimize/codegen/contraction/dot_tile.h"
+#include "stages/subgraph-optimize/codegen/emit/elements.h"
 #include "stages/subgraph-optimize/codegen/emit/math.h"
 
 namespace sluice {
@@ -151,11 +152,11 @@ class RowSoftmaxEmitter {
 llvm::Function* emit_dot_score_step(KernelBuilder& b, const AttentionSpec& spec,
                                     const AttentionPlan& plan) {
   const Epilogue epilogue = softcap_epilogue(spec);
-  llvm::Function* dots =
-      emit_dot_tile(b, "dots", {plan.dot_lanes, spec.key_size, spec.k.row_stride, &epilogue});
+  llvm::Function* dots = emit_dot_tile(
+      b, "dots", {plan.dot_lanes, spec.key_size, spec.k.row_stride, spec.k.dtype, &epilogue});
   return emit_step(b, "row_scores", [&](const AttentionStep& step) {
     b.loop(b.index(0), step.keys, plan.dot_lanes, [&](Value* key) {
-      Value* keys = b.at(step.operand, b.mul(key, spec.k.row_stride));
+      Value* keys = Elements(b, spec.k.dtype).at(step.operand, b.mul(key, spec.k.row_stride));
       b.loop(b.index(0), step.rows, 1, [&](Value* row) {
         Value* query = b.at(b.at(step.scratch, plan.queries_at), b.mul(row, spec.key_size));
         Value* scores = b.at(b.at(b.at(step.scratch, plan.scores_at), b.mul(row, plan.keys)), key);

@@ -80,6 +80,9 @@ void lay_out(const AttentionSpec& spec, AttentionPlan& plan) {
   plan.sums_at = place(plan.row_capacity * plan.column_stride);
   if (plan.packs_values)
     plan.values_at = place(plan.keys * round_up(spec.value_size, width_of(plan.values)));
+  // The distance is no power of two, which would put all keys into few cache sets.
+  plan.key_stride = round_up(spec.key_size, 16) + 16;
+  if (has_narrow_keys(spec)) plan.keys_at = place(plan.scores.rows * plan.key_stride);
   for (int64_t* at : {&plan.maxima_at, &plan.norms_at, &plan.factors_at, &plan.positions_at})
     *at = place(plan.row_capacity);
   plan.mask_offsets_at = place(plan.row_capacity * 2);
@@ -113,8 +116,8 @@ void choose_blocks(const AttentionSpec& spec, const DeviceProfile& profile, Atte
 AttentionPlan choose_attention_plan(const AttentionSpec& spec, const DeviceProfile& profile) {
   AttentionPlan plan;
   choose_tiles(spec, profile, plan);
-  plan.packs_values =
-      spec.v.row_stride > spec.value_size && spec.rows().nominal > 2 * plan.values.rows;
+  plan.packs_values = (spec.v.dtype != DType::kF32 || spec.v.row_stride > spec.value_size) &&
+                      spec.rows().nominal > 2 * plan.values.rows;
   lay_out(spec, plan);
   choose_blocks(spec, profile, plan);
   return plan;
@@ -131,6 +134,8 @@ bool may_have_few_rows(const AttentionSpec& spec, const AttentionPlan& plan) {
 bool may_have_many_rows(const AttentionSpec& spec, const AttentionPlan& plan) {
   return !spec.rows().is_fixed() || spec.rows().factor > plan.few_rows;
 }
+
+bool has_narrow_keys(const AttentionSpec& spec) { return spec.k.dtype != DType::kF32; }
 
 int64_t width_of(const RegisterTile& tile) { return int64_t{tile.vectors} * tile.lanes; }
 

@@ -4,6 +4,7 @@
 
 #include "stages/subgraph-optimize/codegen/attention/attention_steps.h"
 #include "stages/subgraph-optimize/codegen/attention/turned_rows.h"
+#include "stages/subgraph-optimize/codegen/emit/elements.h"
 
 namespace sluice {
 namespace {
@@ -12,12 +13,19 @@ using llvm::Value;
 
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
-// Emits for row < rows, for element by lanes: to[row][element] = from[row][element] * factor.
-void emit_scaled(KernelBuilder& b, int64_t size, int lanes, Value* from, Value* to, Value* factor) {
+// Elements that follow each other.
+struct Line {
+  Elements elements;
+  Value* first;
+};
+
+// Emits for element by lanes: to[element] = from[element] * factor.
+void emit_scaled(KernelBuilder& b, int64_t size, int lanes, Line from, Line to, Value* factor) {
   Value* factors = b.broadcast(factor, lanes);
   const auto copy = [&](Value* at, int active) {
-    Value* elements = b.load_vector(b.at(from, at), lanes, active);
-    b.store_vector(b.ir().CreateFMul(elements, factors), b.at(to, at), active);
+    Value* loaded = from.elements.load_vector(from.elements.at(from.first, at), lanes, active);
+    to.elements.store_vector(b.ir().CreateFMul(loaded, factors), to.elements.at(to.first, at),
+                             active);
   };
   const int64_t whole = size / lanes * lanes;
   b.loop(b.index(0), b.index(whole), lanes, [&](Value* at) { copy(at, lanes); });
@@ -80,12 +88,13 @@ void AttentionRows::begin_row(Value* row) {
 
 void AttentionRows::pack(Value* width) {
   const int lanes = plan_.scores.lanes;
+  Elements elements(b_, spec_.q.dtype);
   Value* end = b_.mul(b_.ceil_div(task_.rows, width), width);
   b_.loop(b_.index(0), end, lanes, [&](Value* first) {
     IrValues rows;
     for (int i = 0; i < lanes; ++i) {
       Value* row = b_.min(b_.add(first, b_.index(i)), b_.sub(task_.rows, b_.index(1)));
-      rows.push_back(b_.at(task_.q, offset(spec_.q, row)));
+      rows.push_back(elements.at(task_.q, offset(spec_.q, row)));
     }
     Value* in_panel = b_.mod(first, width);
     Value* panel = b_.at(b_.at(scratch_, plan_.queries_at),
@@ -94,13 +103,13 @@ void AttentionRows::pack(Value* width) {
     turned.lanes = lanes;
     turned.count = b_.index(spec_.key_size);
     turned.load_vector = [&](int row, Value* at) {
-      return b_.load_vector(b_.at(rows[static_cast<size_t>(row)], at), lanes, lanes);
+      return elements.load_vector(elements.at(rows[static_cast<size_t>(row)], at), lanes, lanes);
     };
     turned.load_one = [&](int row, Value* at) {
-      return b_.load_float(b_.at(rows[static_cast<size_t>(row)], at));
+      return elements.load(elements.at(rows[static_cast<size_t>(row)], at));
     };
-    emit_turned_rows(b_, turned, [&](Value* at, Value* elements) {
-      b_.store_vector(b_.ir().CreateFMul(elements, b_.splat(spec_.scale, lanes)),
+    emit_turned_rows(b_, turned, [&](Value* at, Value* queries) {
+      b_.store_vector(b_.ir().CreateFMul(queries, b_.splat(spec_.scale, lanes)),
                       b_.at(panel, b_.mul(at, width)), lanes);
     });
   });
@@ -109,8 +118,11 @@ void AttentionRows::pack(Value* width) {
 void AttentionRows::copy() {
   Value* scale = llvm::ConstantFP::get(b_.float_type(), double{spec_.scale});
   b_.loop(b_.index(0), task_.rows, 1, [&](Value* row) {
-    emit_scaled(b_, spec_.key_size, plan_.dot_lanes, b_.at(task_.q, offset(spec_.q, row)),
-                b_.at(b_.at(scratch_, plan_.queries_at), b_.mul(row, spec_.key_size)), scale);
+    Elements in_memory(b_, spec_.q.dtype);
+    Value* copies = b_.at(b_.at(scratch_, plan_.queries_at), b_.mul(row, spec_.key_size));
+    emit_scaled(b_, spec_.key_size, plan_.dot_lanes,
+                {in_memory, in_memory.at(task_.q, offset(spec_.q, row))},
+                {Elements(b_, DType::kF32), copies}, scale);
   });
 }
 
@@ -121,9 +133,10 @@ void AttentionRows::store() {
     Value* norm = b_.load_float(entry(plan_.norms_at, b_.float_type(), row));
     Value* factor = b_.ir().CreateSelect(b_.ir().CreateFCmpOEQ(norm, zero), zero,
                                          b_.ir().CreateFDiv(one, norm));
-    emit_scaled(b_, spec_.value_size, plan_.values.lanes,
-                b_.at(b_.at(scratch_, plan_.sums_at), b_.mul(row, plan_.column_stride)),
-                b_.at(task_.y, offset(spec_.y, row)), factor);
+    Elements in_memory(b_, spec_.y.dtype);
+    Value* sums = b_.at(b_.at(scratch_, plan_.sums_at), b_.mul(row, plan_.column_stride));
+    emit_scaled(b_, spec_.value_size, plan_.values.lanes, {Elements(b_, DType::kF32), sums},
+                {in_memory, in_memory.at(task_.y, offset(spec_.y, row))}, factor);
   });
 }
 

@@ -2,12 +2,26 @@
 
 #include "stages/subgraph-optimize/codegen/attention/turned_rows.h"
 #include "stages/subgraph-optimize/codegen/contraction/microkernel.h"
+#include "stages/subgraph-optimize/codegen/contraction/row_copies.h"
+#include "stages/subgraph-optimize/codegen/emit/elements.h"
 #include "stages/subgraph-optimize/codegen/epilogue_builder.h"
 
 namespace sluice {
 namespace {
 
 using llvm::Value;
+
+// Returns the address of `count` keys as f32: in scratch, to which it copies others.
+Value* widened_keys(KernelBuilder& b, const AttentionSpec& spec, const AttentionPlan& plan,
+                    const AttentionStep& step, Value* key, int count) {
+  Elements elements(b, spec.k.dtype);
+  Value* keys = elements.at(step.operand, b.mul(key, spec.k.row_stride));
+  if (!has_narrow_keys(spec)) return keys;
+  Value* copies = b.at(step.scratch, plan.keys_at);
+  emit_row_copies(b, elements, {keys, spec.k.row_stride, 1, spec.key_size}, b.index(count),
+                  Elements(b, DType::kF32), copies, plan.key_stride);
+  return copies;
+}
 
 }  // namespace
 
@@ -31,9 +45,9 @@ bool has_row_mask(const AttentionSpec& spec) {
 }
 
 Value* mask_address(KernelBuilder& b, const AttentionSpec& spec, Value* mask, Value* element) {
-  llvm::Type* type =
-      spec.mask.kind == AttentionMaskKind::kBool ? b.ir().getInt8Ty() : b.float_type();
-  return b.ir().CreateInBoundsGEP(type, mask, element);
+  if (spec.mask.kind == AttentionMaskKind::kBool)
+    return b.ir().CreateInBoundsGEP(b.ir().getInt8Ty(), mask, element);
+  return Elements(b, spec.mask.dtype).at(mask, element);
 }
 
 // The last tile of rows overlaps the one before, so that one function serves all tiles; fewer keys
@@ -43,7 +57,7 @@ llvm::Function* emit_score_step(KernelBuilder& b, const AttentionSpec& spec,
   const Epilogue epilogue = softcap_epilogue(spec);
   TileReduction reduction;
   reduction.length = spec.key_size;
-  reduction.row_stride = spec.k.row_stride;
+  reduction.row_stride = has_narrow_keys(spec) ? plan.key_stride : spec.k.row_stride;
   reduction.b_stride = width_of(tile);
   const TileOutput output{plan.row_capacity, &epilogue, {}};
   const auto emit_rows = [&](int rows) {
@@ -54,8 +68,8 @@ llvm::Function* emit_score_step(KernelBuilder& b, const AttentionSpec& spec,
   llvm::Function* single = tile.rows > 1 ? emit_rows(1) : nullptr;
   return emit_step(b, "scores", [&](const AttentionStep& step) {
     Value* panels = b.ceil_div(step.rows, b.index(width_of(tile)));
-    const auto call = [&](llvm::Function* function, Value* key) {
-      Value* keys = b.at(step.operand, b.mul(key, spec.k.row_stride));
+    const auto call = [&](llvm::Function* function, Value* key, int count) {
+      Value* keys = widened_keys(b, spec, plan, step, key, count);
       Value* scores = b.at(b.at(step.scratch, plan.scores_at), b.mul(key, plan.row_capacity));
       b.loop(b.index(0), panels, 1, [&](Value* panel) {
         Value* queries =
@@ -66,11 +80,12 @@ llvm::Function* emit_score_step(KernelBuilder& b, const AttentionSpec& spec,
     };
     const auto call_many = [&] {
       Value* last = b.sub(step.keys, b.index(tile.rows));
-      b.loop(b.index(0), step.keys, tile.rows, [&](Value* key) { call(many, b.min(key, last)); });
+      b.loop(b.index(0), step.keys, tile.rows,
+             [&](Value* key) { call(many, b.min(key, last), tile.rows); });
     };
     if (single == nullptr) return call_many();
     b.if_else(b.ir().CreateICmpSGE(step.keys, b.index(tile.rows)), call_many,
-              [&] { b.loop(b.index(0), step.keys, 1, [&](Value* key) { call(single, key); }); });
+              [&] { b.loop(b.index(0), step.keys, 1, [&](Value* key) { call(single, key, 1); }); });
   });
 }
 
@@ -121,12 +136,13 @@ llvm::Function* emit_step(KernelBuilder& b, const std::string& name,
 }
 
 Value* load_mask(KernelBuilder& b, const AttentionSpec& spec, Value* address, int lanes) {
-  llvm::Type* type = b.float_type();
-  const bool is_bool = spec.mask.kind == AttentionMaskKind::kBool;
-  if (is_bool) type = b.ir().getInt8Ty();
+  if (spec.mask.kind == AttentionMaskKind::kFloat) {
+    Elements elements(b, spec.mask.dtype);
+    return lanes > 1 ? elements.load_vector(address, lanes, lanes) : elements.load(address);
+  }
+  llvm::Type* type = b.ir().getInt8Ty();
   if (lanes > 1) type = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes));
-  Value* loaded = b.ir().CreateAlignedLoad(type, address, llvm::Align(is_bool ? 1 : 4));
-  if (!is_bool) return loaded;
+  Value* loaded = b.ir().CreateAlignedLoad(type, address, llvm::Align(1));
   Value* is_visible = b.ir().CreateICmpNE(loaded, llvm::Constant::getNullValue(type));
   llvm::Type* result = lanes > 1 ? b.vector_type(lanes) : b.float_type();
   return b.ir().CreateSelect(is_visible, llvm::ConstantFP::get(result, 0.0),

@@ -17,7 +17,7 @@ constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
 using Symbols = std::vector<int64_t>;
 
-// The operands of one run.
+// The operands of one run, whose numbers are those of their dtypes.
 struct Operands {
   std::vector<float> q, k, v, mask;
   std::vector<uint8_t> flags;
@@ -62,6 +62,12 @@ class Attention : public KernelTest {
     return s;
   }
 
+  // Gives all operands a dtype.
+  static AttentionSpec in(DType dtype, AttentionSpec s) {
+    s.q.dtype = s.k.dtype = s.v.dtype = s.y.dtype = s.mask.dtype = dtype;
+    return s;
+  }
+
   void check(const AttentionSpec& spec, const std::vector<Symbols>& runs = {{}}) {
     SCOPED_TRACE(canonical_text(spec));
     auto kernel = generate_attention(spec, profile_);
@@ -94,14 +100,18 @@ class Attention : public KernelTest {
 
   Operands make_operands(const AttentionSpec& s) {
     Operands o;
-    o.q = random_floats(span(s, s.q, s.heads, s.queries.factor, s.key_size), random_);
-    o.k = random_floats(span(s, s.k, s.kv_heads, s.keys.factor, s.key_size), random_);
-    o.v = random_floats(span(s, s.v, s.kv_heads, s.keys.factor, s.value_size), random_);
+    const auto numbers = [&](const AttentionOperand& operand, int64_t heads, const Extent& rows,
+                             int64_t size) {
+      return random_floats(span(s, operand, heads, rows.factor, size), random_, operand.dtype);
+    };
+    o.q = numbers(s.q, s.heads, s.queries, s.key_size);
+    o.k = numbers(s.k, s.kv_heads, s.keys, s.key_size);
+    o.v = numbers(s.v, s.kv_heads, s.keys, s.value_size);
     const AttentionMask& m = s.mask;
     const int64_t last =
         (s.batch.factor - 1) * m.batch_stride.factor + (s.heads - 1) * m.head_stride.factor +
         (s.queries.factor - 1) * m.row_stride.factor + (s.keys.factor - 1) * m.key_stride;
-    o.mask = random_floats(static_cast<size_t>(std::max<int64_t>(0, last + 1)), random_);
+    o.mask = random_floats(static_cast<size_t>(std::max<int64_t>(0, last + 1)), random_, m.dtype);
     for (float& number : o.mask) {
       o.flags.push_back(static_cast<uint8_t>(number > -0.3f));
       if (number < -0.9f) number = -std::numeric_limits<float>::infinity();
@@ -167,25 +177,32 @@ class Attention : public KernelTest {
     for (int64_t b = 0; b < s.batch.factor; ++b)
       for (int64_t h = 0; h < s.heads; ++h)
         for (int64_t i = 0; i < s.queries.factor; ++i) expect_row(s, o, b, h, i, expected);
-    std::vector<void*> pointers = {nullptr, o.q.data(), o.k.data(), o.v.data()};
-    if (s.mask.kind == AttentionMaskKind::kFloat) pointers.push_back(o.mask.data());
+    std::vector<std::vector<std::byte>> bytes = {
+        elements_of(o.q, s.q.dtype), elements_of(o.k, s.k.dtype), elements_of(o.v, s.v.dtype),
+        elements_of(o.mask, s.mask.dtype)};
+    std::vector<void*> pointers = {nullptr, bytes[0].data(), bytes[1].data(), bytes[2].data()};
+    if (s.mask.kind == AttentionMaskKind::kFloat) pointers.push_back(bytes[3].data());
     if (s.mask.kind == AttentionMaskKind::kBool) pointers.push_back(o.flags.data());
     if (s.has_lengths) pointers.push_back(o.lengths.data());
-    std::vector<float> first;
+    std::vector<std::byte> first;
     for (const uint32_t blocks : {1u, 3u, max_blocks}) {
-      std::vector<float> y(elements + 64, kUntouched);
+      std::vector<std::byte> y =
+          elements_of(std::vector<float>(elements + 64, kUntouched), s.y.dtype);
       pointers[0] = y.data();
       kernel.run(pointers, symbols, blocks);
-      if (first.empty()) compare(y, expected);
+      if (first.empty()) compare(numbers_of(y, s.y.dtype), expected, s.y.dtype);
       if (first.empty()) first = y;
       ASSERT_EQ(y, first) << blocks << " blocks";
     }
   }
 
-  static void compare(const std::vector<float>& y, const std::vector<double>& expected) {
+  // A kernel of halves rounds once, when it stores.
+  static void compare(const std::vector<float>& y, const std::vector<double>& expected,
+                      DType dtype) {
     for (size_t i = 0; i < y.size(); ++i) {
       const double wanted = i < expected.size() ? expected[i] : double{kUntouched};
-      ASSERT_NEAR(y[i], wanted, 3e-6) << "element " << i;
+      const double bound = 3e-6 + rounding_error(dtype) * std::fabs(wanted);
+      ASSERT_NEAR(y[i], wanted, bound) << "element " << i;
     }
   }
 };
@@ -267,6 +284,71 @@ TEST_P(Attention, strides_of_a_capacity) {
   AttentionSpec s = dense(2, 4, 2, Extent::of_symbol(0, 1), Extent::of_symbol(1, 64), 32);
   s.k = s.v = {int64_t{2} * 500 * 32, int64_t{500} * 32, 32};
   check(s, {{1, 64}, {1, 499}, {12, 12}});
+}
+
+constexpr DType kHalves[] = {DType::kF16, DType::kBF16};
+
+TEST_P(Attention, halves) {
+  for (const DType dtype : kHalves) {
+    check(in(dtype, dense(1, 2, 2, 200, 1100, 64)));
+    check(in(dtype, flat(2, 4, 4, 70, 90, 64)));
+    for (int64_t size : {1, 3, 20, 33})
+      check(in(dtype, dense(1, 2, 1, draw(1, 90), draw(1, 700), size)));
+    for (int64_t queries : {1, 2, 5, 9}) check(in(dtype, flat(1, 4, 2, queries, 300, 24)));
+    AttentionSpec s = in(dtype, flat(3, 4, 2, 33, 90, 8));
+    s.is_causal = s.has_lengths = true;
+    check(s);
+  }
+}
+TEST_P(Attention, masks_of_halves) {
+  for (const DType dtype : kHalves) {
+    for (const AttentionMaskKind kind : {AttentionMaskKind::kFloat, AttentionMaskKind::kBool}) {
+      check(in(dtype, masked(dense(2, 3, 3, 40, 150, 16), kind)));
+      AttentionSpec shared = in(dtype, masked(flat(2, 4, 2, 21, 75, 16), kind));
+      shared.mask.row_stride = shared.mask.head_stride = 0;
+      check(shared);
+      AttentionSpec of_rows = in(dtype, masked(dense(2, 4, 4, 2, 75, 16), kind));
+      check(of_rows);
+      of_rows.mask.key_stride = 0;
+      check(of_rows);
+    }
+  }
+}
+TEST_P(Attention, halves_of_symbolic_sizes) {
+  const Extent batch = Extent::of_symbol(0, 1), queries = Extent::of_symbol(1, 128),
+               keys = Extent::of_symbol(2, 128);
+  for (const DType dtype : kHalves) {
+    AttentionSpec s = in(dtype, flat(batch, 4, 2, queries, keys, 24));
+    s.is_causal = s.has_lengths = true;
+    check(masked(s, AttentionMaskKind::kFloat),
+          {{1, 128, 128}, {2, 1, 257}, {1, 7, 5}, {3, 90, 1}, {1, 0, 5}, {1, 5, 0}});
+  }
+}
+// ONNX gives values, and masks, a dtype of their own.
+TEST_P(Attention, operands_of_several_dtypes) {
+  for (const int64_t queries : {1, 60}) {
+    AttentionSpec s = masked(dense(1, 2, 2, queries, 100, 32), AttentionMaskKind::kFloat);
+    s.q.dtype = s.y.dtype = DType::kF16;
+    s.k.dtype = DType::kBF16;
+    check(s);
+    s.k.dtype = DType::kF32;
+    s.v.dtype = s.mask.dtype = DType::kBF16;
+    check(s);
+  }
+}
+
+// Code for machines that this one is not is generated as well.
+TEST(AttentionKernel, EveryProfileHasCodeForHalves) {
+  AttentionSpec s;
+  s.queries = s.keys = Extent::of_symbol(0, 128);
+  s.key_size = s.value_size = 40;
+  s.q.row_stride = s.k.row_stride = s.v.row_stride = s.y.row_stride = 40;
+  for (const std::string& name : profile_names()) {
+    for (const DType dtype : kHalves) {
+      s.q.dtype = s.k.dtype = s.v.dtype = s.y.dtype = dtype;
+      EXPECT_TRUE(generate_attention(s, *get_profile(name)).ok()) << name;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, Attention, testing::ValuesIn(profile_names()),

@@ -3,6 +3,7 @@
 #include "stages/subgraph-optimize/codegen/attention/attention_steps.h"
 #include "stages/subgraph-optimize/codegen/contraction/microkernel.h"
 #include "stages/subgraph-optimize/codegen/contraction/pack_emitter.h"
+#include "stages/subgraph-optimize/codegen/emit/elements.h"
 #include "stages/subgraph-optimize/codegen/epilogue_builder.h"
 
 namespace sluice {
@@ -32,6 +33,7 @@ class ValueEmitter {
       : b_(b),
         spec_(spec),
         plan_(plan),
+        elements_(b, spec.v.dtype),
         epilogue_(rescaling_epilogue(plan)),
         rows_(has_few_rows ? 1 : plan.values.rows),
         packs_(plan.packs_values && !has_few_rows),
@@ -40,7 +42,7 @@ class ValueEmitter {
 
   // Emits, for a number of rows that leaves more than half of the last tile:
   //
-  //   where gaps separate the rows of V: scratch = V, in panels
+  //   where plan.packs_values: scratch = V, in panels of f32
   //   for tile of rows: for columns: O = O f + S' V
   //
   // and otherwise the last rows one by one.
@@ -79,6 +81,7 @@ class ValueEmitter {
       reduction.k_stride = key_stride_;
       reduction.b_stride = packs_ ? width_of(plan_.values) : spec_.v.row_stride;
       reduction.b_is_exact = !packs_;
+      reduction.b = packs_ ? DType::kF32 : spec_.v.dtype;
       const TileOutput output{plan_.column_stride, &epilogue_, {{plan_.column_stride}, {1}}};
       return emit_tile(b_, "weigh", shape, reduction, output);
     };
@@ -94,12 +97,13 @@ class ValueEmitter {
     const int64_t panels = (spec_.value_size + width - 1) / width;
     b_.set_symbols(symbols_);
     b_.loop(b_.index(0), b_.index(panels), 1, [&](Value* panel) {
-      const PanelSource source{b_.at(step_.operand, b_.mul(panel, width)),
+      const PanelSource source{elements_.at(step_.operand, b_.mul(panel, width)),
                                Extent::of_symbol(0, plan_.keys),
                                spec_.v.row_stride,
                                spec_.value_size,
                                1,
-                               width};
+                               width,
+                               spec_.v.dtype};
       emit_pack_panel(b_, source, panel, packed_columns(b_.mul(panel, width)));
     });
   }
@@ -117,7 +121,7 @@ class ValueEmitter {
 
   void call(llvm::Function* tile, Value* row, Value* column) {
     Value* sums = b_.at(b_.at(step_.scratch, plan_.sums_at), column);
-    Value* values = packs_ ? packed_columns(column) : b_.at(step_.operand, column);
+    Value* values = packs_ ? packed_columns(column) : elements_.at(step_.operand, column);
     Value* scores = b_.at(b_.at(step_.scratch, plan_.scores_at), b_.mul(row, row_stride_));
     b_.ir().CreateCall(tile, {scores, values, b_.at(sums, b_.mul(row, plan_.column_stride)), row,
                               sums, b_.at(step_.scratch, plan_.factors_at), symbols_, b_.index(0)});
@@ -126,6 +130,7 @@ class ValueEmitter {
   KernelBuilder& b_;
   const AttentionSpec& spec_;
   const AttentionPlan& plan_;
+  Elements elements_;  // of V
   const Epilogue epilogue_;
   const int rows_;  // of a tile
   const bool packs_;

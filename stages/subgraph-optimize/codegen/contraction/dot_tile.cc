@@ -1,5 +1,6 @@
 #include "stages/subgraph-optimize/codegen/contraction/dot_tile.h"
 
+#include "stages/subgraph-optimize/codegen/emit/elements.h"
 #include "stages/subgraph-optimize/codegen/emit/epilogue_emitter.h"
 
 namespace sluice {
@@ -33,16 +34,18 @@ llvm::Function* emit_dot_tile(KernelBuilder& b, const std::string& name, const D
   llvm::Function* function = b.begin_function(
       name, {b.pointer_type(), b.pointer_type(), b.pointer_type(), b.index_type()});
   const int lanes = tile.lanes;
+  Elements elements(b, tile.dtype);
   Value* a = function->getArg(0);
   Value* last = b.sub(function->getArg(3), b.index(1));
   IrValues columns;
   for (int j = 0; j < lanes; ++j)
     columns.push_back(
-        b.at(function->getArg(1), b.mul(b.min(b.index(j), last), tile.column_stride)));
+        elements.at(function->getArg(1), b.mul(b.min(b.index(j), last), tile.column_stride)));
   const auto add = [&](Value* k, IrValues sums, int active) {
     Value* row = b.load_vector(b.at(a, k), lanes, active);
     for (size_t j = 0; j < sums.size(); ++j)
-      sums[j] = b.multiply_add(row, b.load_vector(b.at(columns[j], k), lanes, active), sums[j]);
+      sums[j] = b.multiply_add(row, elements.load_vector(elements.at(columns[j], k), lanes, active),
+                               sums[j]);
     return sums;
   };
   const int64_t whole = tile.length / lanes * lanes;

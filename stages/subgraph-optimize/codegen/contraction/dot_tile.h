@@ -16,6 +16,7 @@ struct DotTile {
   int lanes = 1;
   int64_t length = 1;
   int64_t column_stride = 1;
+  DType dtype = DType::kF32;           // of b; a and c are f32
   const Epilogue* epilogue = nullptr;  // without operands
 };
 llvm::Function* emit_dot_tile(KernelBuilder& builder, const std::string& name, const DotTile& tile);

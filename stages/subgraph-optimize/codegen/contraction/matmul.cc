@@ -270,7 +270,8 @@ class MatMulEmitter {
   void pack_panel(Value* panel) {
     Value* first = in_memory_.at(b_entry_, b_.mul(panel, spec_.b_column_stride * plan_.nr));
     const PanelSource source{
-        first, spec_.k, spec_.b_row_stride, spec_.n, spec_.b_column_stride, plan_.nr, spec_.dtype};
+        first,    spec_.k,     spec_.b_row_stride, spec_.n, spec_.b_column_stride,
+        plan_.nr, spec_.dtype, in_pairs()};
     emit_pack_panel(b_, source, panel, panel_buffer_);
   }
 

@@ -24,7 +24,7 @@ class PanelPacker {
         to_(to),
         elements_(builder, source.dtype),
         pairs_(builder),
-        in_pairs_(source.dtype == DType::kBF16),
+        in_pairs_(source.in_pairs),
         lanes_(lanes_of(builder, source)) {}
 
   void emit(Value* panel) {

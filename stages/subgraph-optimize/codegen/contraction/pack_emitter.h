@@ -12,10 +12,11 @@ struct PanelSource {
   Extent columns, column_stride;  // of the whole matrix, not of the panel
   int64_t nr = 1;
   DType dtype = DType::kF32;
+  bool in_pairs = false;  // only for bf16
 };
 
 // Writes the code of panel[rows][nr] = columns [panel * nr, (panel + 1) * nr) of the source, as
-// f32; a panel of bf16 is in pairs of rows, [ceil(rows / 2)][nr][2] (emit/bf16_pairs.h). What lies
+// f32; a panel in pairs of rows is [ceil(rows / 2)][nr][2] of bf16 (emit/bf16_pairs.h). What lies
 // past the last column is not defined. Panels whose rows or columns are contiguous are copied in
 // vectors; others by
 //

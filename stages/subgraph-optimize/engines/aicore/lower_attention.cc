@@ -25,7 +25,7 @@ Result<AttentionOperand> make_operand(const Value& value, int64_t size, const Op
   SLUICE_ASSIGN(const std::vector<Extent> strides, sizes.strides(value));
   const bool is_flat = strides.size() == 3;
   return AttentionOperand{strides[0], is_flat ? Extent(size) : strides[1],
-                          strides[is_flat ? 1 : 2].factor};
+                          strides[is_flat ? 1 : 2].factor, value.type().dtype};
 }
 
 Result<AttentionMask> make_mask(const Value& value, const OperandSizes& sizes) {
@@ -35,9 +35,12 @@ Result<AttentionMask> make_mask(const Value& value, const OperandSizes& sizes) {
     if (dims[i] == Dim::fixed(1)) strides[i] = 0;
   }
   strides.insert(strides.begin(), 4 - strides.size(), 0);
-  const bool is_bool = value.type().dtype == DType::kBool;
-  return AttentionMask{is_bool ? AttentionMaskKind::kBool : AttentionMaskKind::kFloat, strides[0],
-                       strides[1], strides[2], strides[3].factor};
+  AttentionMask mask{AttentionMaskKind::kBool, strides[0], strides[1], strides[2],
+                     strides[3].factor};
+  if (value.type().dtype == DType::kBool) return mask;
+  mask.kind = AttentionMaskKind::kFloat;
+  mask.dtype = value.type().dtype;
+  return mask;
 }
 
 OperandSizes sizes_of(const Node& attention, const Value& result, const StoredInputs& stored) {
