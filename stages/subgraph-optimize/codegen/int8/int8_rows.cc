@@ -182,12 +182,6 @@ class Int8RowEmitter {
 
 }  // namespace
 
-bool is_pointwise(const ConvSpec& s) {
-  const bool is_one = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 &&
-                      s.pad_top == 0 && s.pad_left == 0;
-  return is_one && s.oh == s.h && s.ow == s.w;
-}
-
 void emit_int8_rows(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8Plan& plan,
                     Value* x, Value* x_zero, Value* first, Value* rows) {
   Int8RowEmitter(builder, spec, plan, x, x_zero).emit(first, rows);

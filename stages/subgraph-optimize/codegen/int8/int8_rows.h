@@ -7,9 +7,6 @@
 
 namespace sluice {
 
-// Returns whether a 1x1 kernel covers every pixel: row r is pixel r.
-bool is_pointwise(const ConvSpec& spec);
-
 // Writes the code that copies rows [first, first + rows) to scratch. x points at the group's first
 // channel; x_zero is an i32 in the range of the copied elements.
 void emit_int8_rows(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8Plan& plan,
