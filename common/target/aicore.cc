@@ -140,8 +140,9 @@ std::string fused_unsupported_reason(const Node& fused) {
       return "a transposed operand with a dim too long to be packed";
     transposes.push_back(transpose);
   }
+  const Node* interleave = find_interleave(*anchor);
   return epilogue_unsupported_reason(*anchor, false, [&](const Node& node) {
-    return &node == anchor ||
+    return &node == anchor || &node == interleave ||
            std::find(transposes.begin(), transposes.end(), &node) != transposes.end();
   });
 }
@@ -150,6 +151,8 @@ std::string fused_unsupported_reason(const Node& fused) {
 std::string first_reason(std::string reason, const Node& node) {
   return reason.empty() ? size_unsupported_reason(node) : reason;
 }
+
+constexpr int64_t kMaxPhases = 16;  // along an axis
 
 bool is_convolution(const Node& anchor) {
   return anchor.op() == Op::kConv || anchor.op() == Op::kConvInteger ||
@@ -178,6 +181,34 @@ bool is_image_operand(const std::vector<Dim>& operand, const std::vector<Dim>& r
   if (!is_quantized) return true;
   const std::vector<Dim> rows = {operand[0], operand[2], operand[3]};
   return is_uniform(rows, {result[0], result[2], result[3]}, 0, 3);
+}
+
+bool has_channels_only(const std::vector<Dim>& operand) {
+  for (size_t axis = 0; axis < operand.size(); ++axis)
+    if (axis != 1 && operand[axis] != Dim::fixed(1)) return false;
+  return true;
+}
+
+// Kernels have phases along the two axes of images. Where the size of the result is not fixed, each
+// phase has as many elements as the input.
+bool has_equal_phases(const Node& conv, const Node& interleave) {
+  const Type &w = conv.input(1)->type(), &y = interleave.output().type();
+  if (!w.is_fixed() || w.rank() != 4 || y.rank() != 4 ||
+      conv.get(attributes::Conv::group) != interleave.get(attributes::Interleave::group))
+    return false;
+  const std::vector<int64_t> steps = conv.get(attributes::Strided::strides, 2),
+                             dilations = conv.get(attributes::Dilated::dilations, 2),
+                             pads = conv.get(attributes::Strided::pads, 4);
+  const std::vector<int64_t> strides = interleave.get(attributes::Strided::strides, 2),
+                             cuts = interleave.get(attributes::Strided::pads, 4);
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t added = pads[i] + pads[i + 2] - (w.dims[i + 2].value - 1) * dilations[i];
+    const int64_t cut = cuts[i] + cuts[i + 2];
+    const Dim& size = y.dims[i + 2];
+    const bool is_even = size.is_fixed() ? cut % strides[i] == 0 : cut == strides[i] * added;
+    if (steps[i] != 1 || strides[i] > kMaxPhases || !is_even) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -242,8 +273,23 @@ std::vector<int64_t> transpose_order(const Node& transpose) {
   return order;
 }
 
+const Node* find_interleave(const Node& anchor) {
+  if (anchor.op() != Op::kConv || anchor.input(2) != nullptr) return nullptr;
+  const Value& sums = anchor.output();
+  if (sums.uses().size() != 1 || sums.is_output()) return nullptr;
+  const Node* reader = sums.uses()[0].node;
+  const bool is_one = reader->op() == Op::kInterleave && reader->input_count() == 1 &&
+                      reader->placement == anchor.placement && !reader->placement.keep;
+  return is_one && has_equal_phases(anchor, *reader) ? reader : nullptr;
+}
+
+const Value& value_of_sums(const Node& anchor) {
+  const Node* interleave = find_interleave(anchor);
+  return interleave == nullptr ? anchor.output() : interleave->output();
+}
+
 bool is_epilogue_operand(const Type& operand, const Node& anchor, bool is_quantized) {
-  const std::vector<Dim>&from = operand.dims, &to = anchor.output().type().dims;
+  const std::vector<Dim>&from = operand.dims, &to = value_of_sums(anchor).type().dims;
   const bool has_dtype =
       is_quantized ? operand.dtype == DType::kF32 : is_contraction_dtype(operand.dtype);
   if (operand.has_unknown() || !has_dtype || from.size() > to.size()) return false;
@@ -252,6 +298,7 @@ bool is_epilogue_operand(const Type& operand, const Node& anchor, bool is_quanti
   for (size_t axis = 0; axis < to.size(); ++axis) {
     if (aligned[axis] != Dim::fixed(1) && aligned[axis] != to[axis]) return false;
   }
+  if (find_interleave(anchor) != nullptr) return has_channels_only(aligned);
   if (is_convolution(anchor))
     return is_image_operand(aligned, to, from.size() == to.size(), is_quantized);
   return !is_quantized || to.empty() || is_uniform(aligned, to, 0, to.size() - 1);
@@ -274,7 +321,7 @@ bool is_epilogue_op(const Node& node) {
 
 std::string epilogue_unsupported_reason(const Node& anchor, bool is_quantized,
                                         const std::function<bool(const Node&)>& is_own) {
-  const Type& result = anchor.output().type();
+  const Type& result = value_of_sums(anchor).type();
   for (const Node& node : anchor.graph().nodes()) {
     if (is_own(node)) continue;
     if (!is_epilogue_op(node)) return fmt::format("{} in its epilogue", op_name(node.op()));

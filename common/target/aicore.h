@@ -44,10 +44,18 @@ std::vector<int64_t> transpose_order(const Node& transpose);
 std::string op_text(const Node& node);
 const std::string& name_text(const Node& node);
 
+// Returns the Interleave that puts the phases which a convolution computes into their places, when
+// a kernel can store them there: the only reader of all phases, each of which gives equally many
+// elements. Otherwise returns null.
+const Node* find_interleave(const Node& anchor);
+// Returns the value whose elements are the anchor's sums one by one: that of its Interleave, or its
+// own result.
+const Value& value_of_sums(const Node& anchor);
+
 // Returns true when the epilogue of a contraction can read a value of this type: f32, broadcast
 // along any axes of the anchor's result that its kernels walk one by one. Along the axes of an
 // image a convolution's operand is either whole or broadcast; an operand of another rank, which has
-// no layout, has channels or pixels only. Along the rows of integer matrices, and the pixels of all
+// no layout, has channels or pixels only, and one of phases channels only. Along the rows of integer matrices, and the pixels of all
 // images of integers, it is either whole or broadcast.
 bool is_epilogue_operand(const Type& operand, const Node& anchor, bool is_quantized);
 

@@ -29,9 +29,10 @@ bool is_depthwise(const Node& conv) {
 }
 
 FormatWish wish_of(const Node& conv) {
-  if (conv.op() != Op::kConv || conv.input(0)->type().rank() == 5 || is_depthwise(conv))
+  if (conv.op() != Op::kConv || is_depthwise(conv))
     return FormatWish::kPrefersNhwc;
-  const int64_t channels = conv.input(1)->type().dims[0].value / conv.get(attributes::Conv::group);
+  const int64_t channels =
+      value_of_sums(conv).type().dims[1].value / conv.get(attributes::Conv::group);
   return channels < kFewChannels ? FormatWish::kPrefersDense : FormatWish::kPrefersNhwc;
 }
 

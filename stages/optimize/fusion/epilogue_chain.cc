@@ -46,6 +46,7 @@ Node* EpilogueChain::reader() const {
 }
 
 void EpilogueChain::grow() {
+  if (const Node* interleave = find_interleave(anchor_)) take(const_cast<Node&>(*interleave));
   while (const auto step = find_step()) {
     if (!has_capacity(*step)) return;
     nodes_.insert(nodes_.end(), step->begin(), step->end());
@@ -80,7 +81,7 @@ bool EpilogueChain::can_end_with(DType dtype) const {
 bool EpilogueChain::fits(const Node& node) const {
   return is_epilogue_op(node) && !node.placement.keep &&
          is_alike_but_precision(anchor_.placement, node.placement) &&
-         node.output().type().dims == anchor_.output().type().dims;
+         node.output().type().dims == value_of_sums(anchor_).type().dims;
 }
 
 bool EpilogueChain::has_capacity(const Step& step) {

@@ -11,6 +11,9 @@
 // takes (common/target/aicore.h): then a Fused node is sure to find its engine. All nodes must have
 // the same placement.
 //
+// The Interleave of the phases of a transposed convolution is a part of the anchor, whose kernel
+// stores each element in its place.
+//
 // Inputs of the Fused node: the anchor's, then one for each other value that the epilogue reads.
 // Scalars in the graph become constants of the body; all other constants stay outside, so that
 // equal layers with other weights have equal bodies.

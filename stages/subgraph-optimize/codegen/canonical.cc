@@ -61,11 +61,15 @@ std::string canonical_text(const ConvSpec& s) {
   const ConvDepth& d = s.depth;
   const std::string depth =
       is_3d(s) ? "depth " + list(d.in, d.out, d.kernel, d.stride, d.dilation, d.pad) + " " : "";
-  return fmt::format("conv{} x {} y {} k {} stride {} dilation {} pad {} groups {} pixel {} {}{}",
+  const ConvPhases& p = s.phases;
+  const std::string phases =
+      p == ConvPhases() ? "" : "phases " + list(p.h, p.w, p.cut_top, p.cut_left) + " ";
+  return fmt::format("conv{} x {} y {} k {} stride {} dilation {} pad {} groups {} pixel {} {}{}{}",
                      dtype_text(s.dtype), list(s.n, s.h, s.w, s.ci), list(s.oh, s.ow, s.co),
                      list(s.kh, s.kw), list(s.stride_h, s.stride_w),
                      list(s.dilation_h, s.dilation_w), list(s.pad_top, s.pad_left), s.groups,
-                     list(s.x_pixel_stride, s.y_pixel_stride), depth, canonical_text(s.epilogue));
+                     list(s.x_pixel_stride, s.y_pixel_stride), depth, phases,
+                     canonical_text(s.epilogue));
 }
 
 }  // namespace sluice

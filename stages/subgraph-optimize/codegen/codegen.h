@@ -96,6 +96,18 @@ struct ConvDepth {
   bool operator==(const ConvDepth&) const = default;
 };
 
+// The phases of a transposed convolution's result: every h-th row and w-th column of it is of one
+// phase. All are computed by one convolution, whose output channels are [groups][h][w][channels].
+// Position p of phase r along an axis is element stride * p + r - cut of the result; those before
+// its first element are not computed.
+struct ConvPhases {
+  int64_t h = 1, w = 1;
+  int64_t cut_top = 0, cut_left = 0;
+
+  int64_t count() const { return h * w; }
+  bool operator==(const ConvPhases&) const = default;
+};
+
 // A 2-d or 3-d convolution, channels last: x[n][d][h][w][ci], y[n][od][oh][ow][co]; group g reads
 // channels [g*ci/groups, ...) and writes [g*co/groups, ...). Output pixel (od, oh, ow) reads input
 // row oh * stride_h + kh * dilation_h - pad_top; what is outside counts as zero. Kernels of one
@@ -120,14 +132,27 @@ struct ConvSpec {
   int64_t x_pixel_stride = 0;  // 0: ci; rows and images follow each other without gaps
   int64_t y_pixel_stride = 0;  // 0: co
   ConvDepth depth;
-  Epilogue epilogue;  // its column is the output channel over all groups
+  // With phases, oh and ow count the positions of each phase, and the result is
+  // y[n][oh * phases.h][ow * phases.w][co / phases.count()]; there is no depth, and no stride. The
+  // weights of each phase are packed like those of a group: [groups][phases].
+  ConvPhases phases;
+  Epilogue epilogue;  // its column is the channel of the result over all groups
 };
+
+inline int64_t result_channels(const ConvSpec& s) { return s.co / s.phases.count(); }
 
 inline bool is_3d(const ConvSpec& spec) { return spec.depth != ConvDepth(); }
 // The elements of an image, without channels.
 inline Extent input_pixels(const ConvSpec& s) { return s.depth.in * s.h * s.w; }
 inline Extent output_pixels(const ConvSpec& s) { return s.depth.out * s.oh * s.ow; }
 inline int64_t kernel_positions(const ConvSpec& s) { return s.depth.kernel * s.kh * s.kw; }
+// Returns whether every output pixel reads the input pixel in its own place, and no other.
+inline bool is_pointwise(const ConvSpec& s) {
+  return kernel_positions(s) == 1 && s.depth.stride == 1 && s.stride_h == 1 && s.stride_w == 1 &&
+         s.depth.pad == 0 && s.pad_top == 0 && s.pad_left == 0 && s.phases.cut_top == 0 &&
+         s.phases.cut_left == 0 && s.depth.out.nominal == s.depth.in.nominal &&
+         s.oh.nominal == s.h.nominal && s.ow.nominal == s.w.nominal;
+}
 // Returns whether the contraction over NHWC tensors reads weights in pairs.
 inline bool has_pairs(const ConvSpec& spec) {
   return spec.dtype == DType::kBF16 && spec.ci / spec.groups % 2 == 0;

@@ -382,7 +382,7 @@ StridedPacking conv_weight_packing(const ConvSpec& s, int64_t nr) {
 }
 
 StridedPacking direct_weight_packing(const ConvSpec& s, int64_t nr) {
-  const int64_t taps = s.kh * s.kw, channels = s.ci / s.groups;
+  const int64_t taps = s.kh * s.kw, channels = s.ci / s.groups * s.depth.kernel;
   StridedPacking packing;
   packing.batch = {{s.groups, s.co / s.groups * channels * taps}};
   packing.reduction = {{channels, taps}, {s.kw, 1}, {s.kh, s.kw}};

@@ -59,7 +59,7 @@ llvm::Function* emit_score_step(KernelBuilder& b, const AttentionSpec& spec,
   reduction.length = spec.key_size;
   reduction.row_stride = has_narrow_keys(spec) ? plan.key_stride : spec.k.row_stride;
   reduction.b_stride = width_of(tile);
-  const TileOutput output{plan.row_capacity, &epilogue, {}};
+  const TileOutput output{{plan.row_capacity}, &epilogue, {}};
   const auto emit_rows = [&](int rows) {
     return emit_tile(b, "products", {rows, tile.vectors, tile.lanes, tile.lanes}, reduction,
                      output);

@@ -82,7 +82,7 @@ class ValueEmitter {
       reduction.b_stride = packs_ ? width_of(plan_.values) : spec_.v.row_stride;
       reduction.b_is_exact = !packs_;
       reduction.b = packs_ ? DType::kF32 : spec_.v.dtype;
-      const TileOutput output{plan_.column_stride, &epilogue_, {{plan_.column_stride}, {1}}};
+      const TileOutput output{{plan_.column_stride}, &epilogue_, {{plan_.column_stride}, {1}}};
       return emit_tile(b_, "weigh", shape, reduction, output);
     };
     if (spec_.value_size >= tiles.width) tiles.whole = emit_with(vectors, lanes);

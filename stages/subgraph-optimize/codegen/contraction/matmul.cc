@@ -227,7 +227,7 @@ class MatMulEmitter {
     reduction.b_stride = is_direct ? spec_.b_row_stride : plan_.nr;
     if (is_direct && has_strided_columns()) reduction.b_column_stride = spec_.b_column_stride;
     reduction.b_is_exact = is_direct;
-    TileOutput output{spec_.c_row_stride, &spec_.epilogue, {}};
+    TileOutput output{{spec_.c_row_stride}, &spec_.epilogue, {}};
     for (const EpilogueOperand& operand : spec_.epilogue.operands)
       output.operand_rows.push_back({operand.row_stride, 0, 0});
     return emit_tile(b_, "tile", shape, reduction, output);

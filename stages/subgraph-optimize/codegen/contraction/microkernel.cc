@@ -336,23 +336,29 @@ class TileEmitter {
     return {b_, output_.epilogue->operand_dtype(static_cast<size_t>(operand))};
   }
 
+  // Returns the offset of a row of the tile in what has such rows.
+  Value* row_offset(const TileRows& rows, Value* row) {
+    Value* r = b_.add(function_->getArg(3), row);
+    if (rows.image_rows.is_fixed_at(0)) return b_.mul(r, rows.row_stride);
+    Value* image_rows = b_.value(rows.image_rows);
+    return b_.add(b_.mul(b_.div(r, image_rows), rows.image_stride),
+                  b_.mul(b_.mod(r, image_rows), rows.row_stride));
+  }
+
   Value* operand_address(int operand, Value* row, int vector) {
     Elements elements = operand_elements(operand);
-    const OperandRows& rows = output_.operand_rows[operand];
     const int64_t column =
         vector * shape_.lanes * output_.epilogue->operands[operand].column_stride.nominal;
     Value* pointer = function_->getArg(static_cast<unsigned>(4 + operand));
-    Value* r = b_.add(function_->getArg(3), row);
-    Value* offset = nullptr;
-    if (rows.image_rows.is_fixed_at(0)) {
-      if (rows.row_stride.is_fixed_at(0)) return elements.at(pointer, column);
-      offset = b_.mul(r, rows.row_stride);
-    } else {
-      Value* image_rows = b_.value(rows.image_rows);
-      offset = b_.add(b_.mul(b_.div(r, image_rows), rows.image_stride),
-                      b_.mul(b_.mod(r, image_rows), rows.row_stride));
-    }
-    return elements.at(elements.at(pointer, offset), column);
+    if (is_same_for_all_rows(operand)) return elements.at(pointer, column);
+    return elements.at(elements.at(pointer, row_offset(output_.operand_rows[operand], row)),
+                       column);
+  }
+
+  Value* result_address(Elements& stored, Value* row, int vector) {
+    Value* offset = output_.rows.image_rows.is_fixed_at(0) ? b_.mul(row, output_.rows.row_stride)
+                                                           : row_offset(output_.rows, row);
+    return stored.at(stored.at(function_->getArg(2), offset), vector * shape_.lanes);
   }
 
   Value* load_operand(int operand, Value* row, int vector) {
@@ -383,8 +389,7 @@ class TileEmitter {
       return shared[operand] ? shared[operand] : load_operand(operand, row, vector);
     });
     Elements stored(b_, output_.epilogue->stored(DType::kF32));
-    Value* address = stored.at(stored.at(function_->getArg(2), b_.mul(row, output_.row_stride)),
-                               vector * shape_.lanes);
+    Value* address = result_address(stored, row, vector);
     if (active(vector) == 0) {
       stored.store_masked(result, address, mask_);
     } else {

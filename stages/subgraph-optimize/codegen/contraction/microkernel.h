@@ -44,22 +44,23 @@ struct TileReduction {
   bool in_pairs = false;
 };
 
-// The position of an epilogue operand's rows: row r is at (r / image_rows) * image_stride + (r %
-// image_rows) * row_stride, or at r * row_stride when image_rows is 0.
-struct OperandRows {
+// The position of the rows of the result or of an epilogue operand: row r is at (r / image_rows) *
+// image_stride + (r % image_rows) * row_stride, or at r * row_stride when image_rows is 0.
+struct TileRows {
   Extent row_stride = 0;
   Extent image_stride = 0;
   Extent image_rows = 0;
 };
 
 struct TileOutput {
-  Extent row_stride = 0;
+  TileRows rows;
   const Epilogue* epilogue = nullptr;
-  std::vector<OperandRows> operand_rows;  // one per operand
+  std::vector<TileRows> operand_rows;  // one per operand
 };
 
-// Writes an internal function void(a, b, c, row, operands...): a, b, c point at the tile; row (i64)
-// is its first row, which operands are addressed with; each operand pointer is already at the
+// Writes an internal function void(a, b, c, row, operands...): a, b, c point at the tile, c at row
+// 0 where its rows are of images; row (i64) is the tile's first row, which operands are addressed
+// with; each operand pointer is already at the
 // tile's first column and batch entry. For a symbolic tile see TileShape.
 llvm::Function* emit_tile(KernelBuilder& builder, const std::string& name, const TileShape& shape,
                           const TileReduction& reduction, const TileOutput& output);

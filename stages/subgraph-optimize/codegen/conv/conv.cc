@@ -7,6 +7,7 @@
 #include "stages/subgraph-optimize/codegen/contraction/plan.h"
 #include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
 #include "stages/subgraph-optimize/codegen/conv/conv_rows.h"
+#include "stages/subgraph-optimize/codegen/conv/phase_places.h"
 #include "stages/subgraph-optimize/codegen/emit/elements.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
 
@@ -23,6 +24,11 @@ Result<void> check(const ConvSpec& s) {
                       "conv with pixel strides {} and {} is too narrow for {} and {} channels",
                       s.x_pixel_stride, s.y_pixel_stride, s.ci, s.co);
   }
+  if (s.phases.count() > 1 &&
+      (is_3d(s) || s.stride_h != 1 || s.stride_w != 1 || s.y_pixel_stride != 0)) {
+    return make_error(ErrorCode::kCodegen, "conv with {} phases and a depth or strides",
+                      s.phases.count());
+  }
   if (!is_operand_dtype(s.dtype))
     return make_error(ErrorCode::kCodegen, "conv of {}", dtype_name(s.dtype));
   return check_epilogue(s.epilogue, 1);
@@ -30,7 +36,7 @@ Result<void> check(const ConvSpec& s) {
 
 // Emits the tile functions (microkernel.h) and the nest around them (nest.h):
 //
-//   for group in the block's groups:
+//   for group, or phase of one, in the block's:
 //     for panels of nr output channels, panel_group at a time:
 //       for tile of plan.rows output pixels, over ends of rows, planes and images:
 //         a = rows of the implicit matrix: x itself, pointers or copies (conv_rows.h)
@@ -45,7 +51,7 @@ class ConvEmitter {
         b_(profile),
         in_memory_(b_, spec.dtype),
         strategy_(choose_conv_rows(spec, profile)),
-        y_stride_(spec.y_pixel_stride != 0 ? spec.y_pixel_stride : spec.co),
+        y_stride_(spec.y_pixel_stride != 0 ? spec.y_pixel_stride : result_channels(spec)),
         plan_(choose_conv_plan(spec, profile)) {}
 
   Result<GeneratedKernel> emit() {
@@ -77,12 +83,16 @@ class ConvEmitter {
   }
 
  private:
+  bool has_phases() const { return s_.phases.count() > 1; }
+  // Returns the channels that one batch entry of the nest computes.
+  int64_t entry_channels() const { return result_channels(s_) / s_.groups; }
   int64_t reduction() const { return kernel_positions(s_) * (s_.ci / s_.groups); }
 
   ContractionNest make_nest() const {
     ContractionNest nest;
     nest.has_masked_tiles = b_.has_masks();
-    nest.batch = s_.groups, nest.rows = s_.n * output_pixels(s_), nest.columns = s_.co / s_.groups;
+    nest.batch = s_.groups * s_.phases.count();
+    nest.rows = s_.n * output_pixels(s_), nest.columns = entry_channels();
     nest.reduction = reduction(), nest.plan = plan_;
     nest.is_symbolic = !is_fixed(s_);
     nest.has_many_rows = true;
@@ -101,7 +111,7 @@ class ConvEmitter {
   llvm::Function* emit_tile_function(const TileShape& shape) {
     const TileReduction reduction =
         conv_reduction(s_, strategy_, plan_.rows, plan_.nr, b_.profile());
-    TileOutput output{y_stride_, &s_.epilogue, {}};
+    TileOutput output{y_rows(), &s_.epilogue, {}};
     for (const EpilogueOperand& operand : s_.epilogue.operands) {
       const bool has_images = !operand.batch_strides.empty();
       output.operand_rows.push_back({operand.row_stride, has_images ? operand.batch_strides[0] : 0,
@@ -110,21 +120,39 @@ class ConvEmitter {
     return emit_tile(b_, "tile", shape, reduction, output);
   }
 
-  void enter(Value* group) {
+  // The pixels of a phase lie in every phases.h-th row of the result.
+  TileRows y_rows() const {
+    if (!has_phases()) return {y_stride_};
+    return {s_.phases.w * y_stride_, s_.ow * (s_.phases.count() * y_stride_), s_.ow};
+  }
+
+  void enter(Value* entry) {
+    Value* group = has_phases() ? b_.div(entry, s_.phases.count()) : entry;
     x_group_ = in_memory_.at(x_, b_.mul(group, s_.ci / s_.groups));
-    weights_group_ = in_memory_.at(weights_, b_.mul(group, plan_.panels * plan_.nr * reduction()));
-    first_channel_ = b_.mul(group, s_.co / s_.groups);
+    weights_group_ = in_memory_.at(weights_, b_.mul(entry, plan_.panels * plan_.nr * reduction()));
+    first_channel_ = b_.mul(group, entry_channels());
+    if (has_phases()) enter_phase(b_.mod(entry, s_.phases.count()));
+  }
+
+  void enter_phase(Value* phase) {
+    const ConvPhases& p = s_.phases;
+    const auto [top, row] = find_phase(b_, b_.div(phase, p.w), p.h, p.cut_top);
+    const auto [left, column] = find_phase(b_, b_.mod(phase, p.w), p.w, p.cut_left);
+    shift_ = {top, left};
+    Value* pixel = b_.add(b_.mul(row, s_.ow * p.w), column);
+    y_phase_ = Elements(b_, s_.epilogue.stored(DType::kF32)).at(y_, b_.mul(pixel, y_stride_));
   }
 
   Value* prepare_rows(Value* first, Value* rows) {
-    return emit_conv_rows(b_, s_, strategy_, x_group_, first, rows, plan_.rows);
+    return emit_conv_rows(b_, s_, strategy_, {x_group_, first, rows, shift_}, plan_.rows);
   }
 
   IrValues arguments(Value* a, Value* row, Value* panel) {
     Value* channel = b_.add(first_channel_, b_.mul(panel, plan_.nr));
     Value* weights = in_memory_.at(weights_group_, b_.mul(panel, plan_.nr * reduction()));
     Elements stored(b_, s_.epilogue.stored(DType::kF32));
-    IrValues values = {a, weights, stored.at(stored.at(y_, b_.mul(row, y_stride_)), channel), row};
+    Value* y = has_phases() ? y_phase_ : stored.at(y_, b_.mul(row, y_stride_));
+    IrValues values = {a, weights, stored.at(y, channel), row};
     for (size_t n = 0; n < operands_.size(); ++n) {
       Elements operand(b_, s_.epilogue.operand_dtype(n));
       values.push_back(
@@ -141,6 +169,8 @@ class ConvEmitter {
   ContractionPlan plan_;
   Value *x_ = nullptr, *y_ = nullptr, *weights_ = nullptr;
   Value *x_group_ = nullptr, *weights_group_ = nullptr, *first_channel_ = nullptr;
+  PhaseShift shift_;
+  Value* y_phase_ = nullptr;  // the phase's first pixel
   IrValues operands_;
 };
 
@@ -153,9 +183,9 @@ ContractionPlan choose_conv_plan(const ConvSpec& s, const DeviceProfile& profile
   ContractionSize size;
   const Extent rows = s.n * output_pixels(s);
   size.rows = rows.nominal;
-  size.columns = s.co / s.groups;
+  size.columns = result_channels(s) / s.groups;
   size.reduction = kernel_positions(s) * (s.ci / s.groups);
-  size.batch = s.groups;
+  size.batch = s.groups * s.phases.count();
   if (strategy == ConvRows::kDirect) size.row_bytes = conv_pixel_stride(s) * 4;
   if (strategy == ConvRows::kPointers) size.row_bytes = s.stride_w * conv_pixel_stride(s) * 4;
   if (strategy == ConvRows::kPointers)

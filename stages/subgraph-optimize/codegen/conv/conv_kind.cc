@@ -11,15 +11,20 @@ namespace sluice {
 namespace {
 
 constexpr int64_t kMaxKernel = 16;  // kernel rows or columns that are written out
+constexpr int64_t kMaxJoined = 8;   // phases of a row whose elements are joined in registers
+
 // Vectors of planes begin at any column, and their addresses differ from row to row.
 TileOperands plane_operands(const DeviceProfile& profile) {
   return {1.5, profile.vector_registers / 16};
 }
 
-// Returns the cycles of all tiles of one group over `positions` output pixels.
+// Returns the channels of a group's output, of one phase.
+int64_t group_channels(const ConvSpec& s) { return result_channels(s) / s.groups; }
+
+// Returns the cycles of all tiles of one group, or phase of one, over `positions` output pixels.
 double tiles_cycles(const ConvSpec& s, const RegisterTile& tile, int64_t positions,
                     const DeviceProfile& profile) {
-  const int64_t channels = s.co / s.groups, reduction = s.ci / s.groups * s.kh * s.kw;
+  const int64_t channels = group_channels(s), reduction = s.ci / s.groups * kernel_positions(s);
   const int64_t pixels = int64_t{tile.vectors} * tile.lanes;
   const auto cycles_of = [&](int vectors, int rows) {
     return tile_cycles({tile.lanes, vectors, rows}, reduction, plane_operands(profile), profile);
@@ -47,29 +52,47 @@ double plane_cycles(const ConvSpec& s, const DirectGeometry& geometry,
   const double pieces = profile.vector_bits >= 256 ? 1 : 1.5;
   const double row = access * (6 + vectors * (1 + 1.5 * static_cast<double>(s.stride_w)) * pieces);
   return row *
-         static_cast<double>(s.ci / s.groups * s.kw * static_cast<int64_t>(geometry.phases.size()) *
+         static_cast<double>(geometry.planes(s) * static_cast<int64_t>(geometry.phases.size()) *
                              geometry.plane_rows());
+}
+
+bool has_phases(const ConvSpec& s) { return s.phases.count() > 1; }
+
+// Returns the floats of the phases of a channel tile.
+int64_t phase_floats(const ConvSpec& s, int64_t chunk_rows, int64_t tile_rows) {
+  return has_phases(s)
+             ? s.phases.count() * tile_rows * chunk_rows * s.ow.nominal + DirectGeometry::kPastEnd
+             : 0;
+}
+
+// Returns the floats of a chunk that should stay in the second cache. Of phases, the input is read
+// again for every channel tile.
+int64_t chunk_floats(const ConvSpec& s, int64_t rows, const DeviceProfile& profile) {
+  const DirectGeometry geometry(s, rows);
+  const int64_t input = has_phases(s) && geometry.in_place ? s.ci / s.groups * rows * s.ow.nominal
+                                                           : geometry.scratch_floats(s);
+  return input + phase_floats(s, rows, profile.vector_registers);
 }
 
 int64_t choose_chunk_rows(const ConvSpec& s, const DeviceProfile& profile) {
   const double lanes = profile.vector_bits / 32;
-  const double cycles = static_cast<double>(s.n.nominal * s.oh.nominal * s.ow.nominal * s.co) *
-                        static_cast<double>(s.ci / s.groups * s.kh * s.kw) / lanes;
+  const double cycles = static_cast<double>(s.n.nominal * output_pixels(s).nominal * s.co) *
+                        static_cast<double>(s.ci / s.groups * kernel_positions(s)) / lanes;
   const int64_t wanted = count_blocks(cycles, kMaxBlocks, profile);
-  int64_t rows = ceil_div(s.oh.nominal,
-                          std::clamp<int64_t>(wanted / (s.n.nominal * s.groups), 1, s.oh.nominal));
+  const int64_t slices = s.n.nominal * s.groups * s.depth.out.nominal;
+  int64_t rows = ceil_div(s.oh.nominal, std::clamp<int64_t>(wanted / slices, 1, s.oh.nominal));
   const DirectGeometry one(s, 1);
   // Neighbouring chunks both prepare max_shift rows, so a chunk has at least twice as many.
   rows = std::min(s.oh.nominal, std::max(rows, 2 * one.max_shift));
   const int64_t limit = std::min(profile.scratch_limit, profile.l2_bytes / 2) / 4;
-  while (rows > 1 && DirectGeometry(s, rows).scratch_floats(s) > limit) rows = ceil_div(rows, 2);
+  while (rows > 1 && chunk_floats(s, rows, profile) > limit) rows = ceil_div(rows, 2);
   return ceil_div(s.oh.nominal, ceil_div(s.oh.nominal, rows));
 }
 
 // Chooses the tile that is best on average for chunks of these numbers of output pixels.
 void choose_direct_tile(const ConvSpec& s, const std::vector<int64_t>& chunks,
                         const DeviceProfile& profile, DirectConvPlan& plan) {
-  const int64_t channels = s.co / s.groups;
+  const int64_t channels = group_channels(s);
   // Narrower vectors pay only where they leave no remainder.
   const int full = profile.vector_bits / 32, minimum = chunks.size() == 1 ? 4 : full;
   for (int lanes = full; lanes >= minimum; lanes /= 2) {
@@ -120,6 +143,12 @@ ConvSpec at_nominal(ConvSpec s) {
   return s;
 }
 
+// Planes are one column apart where phases read shifted rows.
+bool can_have_phases(const ConvSpec& s) {
+  return s.phases.count() == 1 ||
+         (is_fixed(s) && s.dilation_w == 1 && s.dilation_h == 1 && s.phases.w <= kMaxJoined);
+}
+
 }  // namespace
 
 Result<void> check_conv(const ConvSpec& s) {
@@ -131,7 +160,7 @@ Result<void> check_conv(const ConvSpec& s) {
       return make_error(ErrorCode::kCodegen,
                         "conv has a size, stride or dilation of {}, at least 1 is needed", size);
   }
-  if (s.ci % s.groups != 0 || s.co % s.groups != 0) {
+  if (s.ci % s.groups != 0 || s.co % (s.groups * s.phases.count()) != 0) {
     return make_error(ErrorCode::kCodegen,
                       "conv with {} groups: {} input and {} output channels cannot be divided",
                       s.groups, s.ci, s.co);
@@ -145,19 +174,28 @@ DirectConvPlan choose_direct_plan(const ConvSpec& spec, const DeviceProfile& pro
   plan.chunk_rows = choose_chunk_rows(s, profile);
   plan.chunks = ceil_div(s.oh.nominal, plan.chunk_rows);
   const DirectGeometry geometry(s, plan.chunk_rows);
-  plan.scratch_bytes = static_cast<uint64_t>(geometry.scratch_floats(s)) * 4;
-  plan.possible = !is_3d(s) && s.kh <= kMaxKernel && s.kw <= kMaxKernel && s.stride_w <= 8 &&
-                  s.x_pixel_stride == 0 && s.y_pixel_stride == 0 &&
-                  plan.scratch_bytes <= static_cast<uint64_t>(profile.scratch_limit);
+  plan.possible = can_have_phases(spec) && s.kh <= kMaxKernel && s.kw <= kMaxKernel &&
+                  s.stride_w <= 8 && s.x_pixel_stride == 0 && s.y_pixel_stride == 0;
   const int64_t positions = plan.chunk_rows * s.ow.nominal;
   // A symbolic width fills chunks more or less; half of the weight is on the nominal width.
   std::vector<int64_t> sizes(is_fixed(spec) ? 1 : 8, positions);
   for (int64_t part = 8; part < 16 && !is_fixed(spec); ++part)
     sizes.push_back(ceil_div(positions * part, 16));
   choose_direct_tile(s, sizes, profile, plan);
+  plan.scratch_bytes = static_cast<uint64_t>(geometry.scratch_floats(s) +
+                                             phase_floats(s, plan.chunk_rows, plan.rows)) *
+                       4;
+  if (plan.scratch_bytes > static_cast<uint64_t>(profile.scratch_limit)) plan.possible = false;
   if (!is_fixed(spec) && !geometry.in_place) bound_chunks(spec, geometry, profile, plan);
-  const int64_t items = s.n.nominal * s.groups * plan.chunks;
-  plan.cycles = (plan.cycles + plane_cycles(s, geometry, profile)) * static_cast<double>(items);
+  int64_t items = s.n.nominal * s.groups * s.depth.out.nominal * plan.chunks;
+  plan.cycles *= static_cast<double>(items * s.phases.count());
+  if (has_phases(s)) {
+    plan.cycles += copy_cycles(s.n.nominal * s.co * output_pixels(s).nominal, profile);
+    plan.parts = std::clamp<int64_t>(count_blocks(plan.cycles, kMaxBlocks, profile) / items, 1,
+                                     ceil_div(group_channels(s), plan.rows));
+    items *= plan.parts;
+  }
+  plan.cycles += plane_cycles(s, geometry, profile) * static_cast<double>(items);
   plan.blocks = is_fixed(spec) ? count_blocks(plan.cycles, items, profile) : kMaxBlocks;
   return plan;
 }
@@ -166,7 +204,8 @@ DepthwisePlan choose_depthwise_plan(const ConvSpec& spec, const DeviceProfile& p
   const ConvSpec s = at_nominal(spec);
   DepthwisePlan plan;
   plan.possible = !is_3d(s) && is_fixed(s) && s.groups == s.ci && s.groups == s.co &&
-                  s.kw <= kMaxKernel && s.x_pixel_stride == 0 && s.y_pixel_stride == 0;
+                  s.phases.count() == 1 && s.kw <= kMaxKernel && s.x_pixel_stride == 0 &&
+                  s.y_pixel_stride == 0;
   plan.lanes = profile.vector_bits / 32;
   while (plan.lanes > 4 && s.co <= plan.lanes / 2) plan.lanes /= 2;
   const int64_t channel_vectors = ceil_div(s.co, plan.lanes);
@@ -190,12 +229,10 @@ DepthwisePlan choose_depthwise_plan(const ConvSpec& spec, const DeviceProfile& p
 
 ConvKind choose_conv_kind(const ConvSpec& spec, const DeviceProfile& profile,
                           const ConvStorage& stored) {
-  if (stored.x.size() == 5) return ConvKind::kContraction;
   const ConvSpec s = at_nominal(spec);
-  const double copy_x =
-                   format_cycles(s.n.nominal * s.ci * s.h.nominal * s.w.nominal, s.ci, profile),
-               copy_y =
-                   format_cycles(s.n.nominal * s.co * s.oh.nominal * s.ow.nominal, s.co, profile);
+  const double copy_x = format_cycles(s.n.nominal * s.ci * input_pixels(s).nominal, s.ci, profile),
+               copy_y = format_cycles(s.n.nominal * s.co * output_pixels(s).nominal, s.co, profile);
+  const StorageMap dense = dense_map(stored.x.size()), nhwc = nhwc_map(stored.x.size());
   const auto copies_to = [&](const StorageMap& map) {
     return (stored.x == map ? 0 : copy_x) + (stored.y == map ? 0 : copy_y);
   };
@@ -203,8 +240,7 @@ ConvKind choose_conv_kind(const ConvSpec& spec, const DeviceProfile& profile,
   const double by_channels =
       depthwise.possible ? depthwise.cycles : choose_conv_plan(spec, profile).cycles;
   const DirectConvPlan direct = choose_direct_plan(spec, profile);
-  if (direct.possible &&
-      direct.cycles + copies_to(dense_map(4)) < by_channels + copies_to(nhwc_map(4)))
+  if (direct.possible && direct.cycles + copies_to(dense) < by_channels + copies_to(nhwc))
     return ConvKind::kDirect;
   return depthwise.possible ? ConvKind::kDepthwise : ConvKind::kContraction;
 }

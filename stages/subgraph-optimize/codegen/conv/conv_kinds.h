@@ -28,11 +28,14 @@ DepthwisePlan choose_depthwise_plan(const ConvSpec& conv, const DeviceProfile& p
 Result<GeneratedKernel> generate_depthwise(const DepthwiseSpec& spec, const DeviceProfile& profile);
 std::string canonical_text(const DepthwiseSpec& spec);
 
-// A convolution of dense x[n][ci][h][w] to dense y[n][co][oh][ow]: vectors run along the output
-// pixels. In the epilogue a row is an output channel and a column an output pixel: a bias is
-// EpilogueOperand::row(), a residual full(oh * ow, {co * oh * ow}).
+// A convolution of dense x[n][ci][d][h][w] to dense y[n][co][od][oh][ow]: vectors run along the
+// output pixels. In the epilogue a row is an output channel and a column an output pixel: a bias is
+// EpilogueOperand::row(), a residual full(od * oh * ow, {co * od * oh * ow}).
 //
-// Packed weights are [groups][ceil((co/groups) / nr)][ci/groups][kw][kh][nr] with nr =
+// Phases have fixed sizes, no dilation along rows, and epilogue operands that are the same for all
+// pixels of a channel.
+//
+// Packed weights are [groups][ceil((co/groups) / nr)][ci/groups][kd][kw][kh][nr] with nr =
 // choose_direct_plan(...).rows, missing channels zero. They are f32 whatever x is: single weights
 // are broadcast, and would have to be widened one by one.
 struct DirectConvSpec {
@@ -49,6 +52,7 @@ struct DirectConvPlan {
   // output columns of a piece of a row that is too wide for them.
   int64_t phase_floats = 0, piece_columns = 0;
   int64_t chunks = 1;
+  int64_t parts = 1;  // of the channel tiles of a chunk of phases, for blocks to share
   uint64_t scratch_bytes = 0;
   uint32_t blocks = 1;
   double cycles = 0;  // estimated, one thread
@@ -66,8 +70,7 @@ struct ConvStorage {
   StorageMap x = dense_map(4), y = dense_map(4);
 };
 
-// Returns the kind with the smallest estimate of cycles, copies between formats included. Tensors
-// of three spatial axes have one kind.
+// Returns the kind with the smallest estimate of cycles, copies between formats included.
 ConvKind choose_conv_kind(const ConvSpec& conv, const DeviceProfile& profile,
                           const ConvStorage& stored);
 

@@ -67,13 +67,14 @@ class ConvKinds : public KernelTest {
 
   // Runs every kind that the spec allows on the same numbers.
   void check(ConvSpec s, bool with_epilogue) {
-    const int64_t image = s.oh.nominal * s.ow.nominal;
+    const int64_t image = output_pixels(s).nominal;
     if (with_epilogue) add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co));
     SCOPED_TRACE(canonical_text(s));
-    const auto x = random_floats(
-        static_cast<size_t>(s.n.nominal * s.h.nominal * s.w.nominal * s.ci), random_, s.dtype);
-    const auto weights = random_floats(static_cast<size_t>(s.co * (s.ci / s.groups) * s.kh * s.kw),
-                                       random_, s.dtype);
+    const int64_t pixels = input_pixels(s).nominal;
+    const auto x =
+        random_floats(static_cast<size_t>(s.n.nominal * pixels * s.ci), random_, s.dtype);
+    const auto weights = random_floats(
+        static_cast<size_t>(s.co * (s.ci / s.groups) * kernel_positions(s)), random_, s.dtype);
     const auto bias = random_floats(static_cast<size_t>(s.co), random_, s.dtype);
     const auto residual =
         random_floats(static_cast<size_t>(s.n.nominal * image * s.co), random_, s.dtype);
@@ -93,7 +94,7 @@ class ConvKinds : public KernelTest {
       ++depthwise_;
     }
     if (const DirectConvPlan plan = choose_direct_plan(s, profile_); plan.possible) {
-      const auto dense_x = transposed(x, s.n.nominal, s.h.nominal * s.w.nominal, s.ci),
+      const auto dense_x = transposed(x, s.n.nominal, pixels, s.ci),
                  dense_residual = transposed(residual, s.n.nominal, image, s.co);
       const auto packed = reference_pack(direct_weight_packing(s, plan.rows), weights.data());
       // The weights are f32 whatever x is.
@@ -111,8 +112,9 @@ class ConvKinds : public KernelTest {
 
   static void compare(const ConvSpec& s, const std::vector<float>& y,
                       const std::vector<double>& expected) {
-    const double tolerance = 2e-6 * std::sqrt(static_cast<double>(s.kh * s.kw * s.ci)) + 3e-6 +
-                             rounding_error(s.epilogue.stored(DType::kF32));
+    const double length = static_cast<double>(kernel_positions(s) * s.ci);
+    const double tolerance =
+        2e-6 * std::sqrt(length) + 3e-6 + rounding_error(s.epilogue.stored(DType::kF32));
     ASSERT_EQ(y.size(), expected.size());
     for (size_t i = 0; i < y.size(); ++i) {
       ASSERT_NEAR(y[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i])))
@@ -125,6 +127,24 @@ class ConvKinds : public KernelTest {
 TEST_P(ConvKinds, AnyGroups) {
   for (int i = 0; i < 40; ++i) check(random_spec(Groups::kAny), i % 2 == 0);
   EXPECT_GE(direct_, 35);
+}
+
+TEST_P(ConvKinds, Volumes) {
+  for (int i = 0; i < 24; ++i) {
+    ConvSpec s = random_spec(Groups::kAny);
+    ConvDepth& d = s.depth;
+    d.in = draw(2, 6), d.kernel = draw(1, 3), d.stride = draw(1, 2), d.dilation = draw(1, 2);
+    d.pad = draw(0, 2);
+    const int64_t deep = d.in.nominal + d.pad + draw(0, 2) - (d.kernel - 1) * d.dilation - 1;
+    if (deep >= 0) d.out = deep / d.stride + 1, check(s, i % 2 == 0);
+  }
+  EXPECT_GE(direct_, 15);
+}
+
+TEST_P(ConvKinds, PointwiseVolumes) {
+  ConvSpec s{.n = 2, .h = 3, .w = 5, .ci = 9, .oh = 3, .ow = 5, .co = 7};
+  s.depth = {.in = 4, .out = 4};
+  check(s, true);
 }
 
 TEST_P(ConvKinds, Halves) {

@@ -37,10 +37,10 @@ constexpr int64_t kLongRun = 32;
 // Emits the loops that prepare the rows of a tile for kPointers and kCopied.
 class RowEmitter {
  public:
-  RowEmitter(KernelBuilder& builder, const ConvSpec& spec, Value* x)
+  RowEmitter(KernelBuilder& builder, const ConvSpec& spec, const ConvRowRange& range)
       : b_(builder),
         s_(spec),
-        x_(x),
+        range_(range),
         in_memory_(builder, spec.dtype),
         copied_(builder, row_dtype(spec, builder.profile())) {}
 
@@ -51,10 +51,10 @@ class RowEmitter {
   //       for kw (written out):
   //         table[(kd * KH + kh) * KW + kw][i] =
   //             is inside ? &x[image][id + kd * dd][ih + kh * dh][iw + kw * dw] : zeros
-  Value* emit_pointers(Value* first, Value* rows, int tile_rows) {
+  Value* emit_pointers(int tile_rows) {
     Value* table = b_.scratch();
     Value* zeros = zero_page();
-    for_each_pixel(first, rows, [&](Value* i, const Pixel& pixel) {
+    for_each_pixel([&](Value* i, const Pixel& pixel) {
       for_each_kernel_row(pixel, [&](Value* kernel_row, const Row& row) {
         for (int64_t kw = 0; kw < s_.kw; ++kw) {
           Value* iw = b_.add(pixel.iw, b_.index(kw * s_.dilation_w));
@@ -79,9 +79,9 @@ class RowEmitter {
   //       for kd, kh, kw:
   //         copies[i][kd][kh][kw][0, ci) =
   //             is inside ? x[image][id + kd * dd][ih + kh * dh][iw + kw * dw] : 0
-  Value* emit_copies(Value* first, Value* rows) {
+  Value* emit_copies() {
     Value* buffer = b_.scratch();
-    for_each_pixel(first, rows, [&](Value* i, const Pixel& pixel) {
+    for_each_pixel([&](Value* i, const Pixel& pixel) {
       Value* to = copied_.at(buffer, b_.mul(i, copied_row_stride(s_)));
       const auto at_border = [&] {
         for_each_kernel_row(pixel, [&](Value* kernel_row, const Row& row) {
@@ -137,8 +137,8 @@ class RowEmitter {
     b_.loop(b_.index(0), b_.index(s_.depth.kernel), 1, in_plane);
   }
 
-  void for_each_pixel(Value* first, Value* rows,
-                      const std::function<void(Value* i, const Pixel& pixel)>& body) {
+  void for_each_pixel(const std::function<void(Value* i, const Pixel& pixel)>& body) {
+    Value *first = range_.first, *rows = range_.count;
     if (output_pixels(s_).is_fixed()) {
       return b_.loop(b_.index(0), rows, 1, [&](Value* i) { body(i, locate(b_.add(first, i))); });
     }
@@ -175,7 +175,10 @@ class RowEmitter {
     Value* id = b_.add(b_.mul(od, s_.depth.stride), b_.index(-s_.depth.pad));
     Value* ih = b_.add(b_.mul(oh, s_.stride_h), b_.index(-s_.pad_top));
     Value* iw = b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left));
-    return {in_memory_.at(x_, b_.mul(n, input_pixels(s_) * conv_pixel_stride(s_))), id, ih, iw};
+    if (range_.shift.top) ih = b_.add(ih, range_.shift.top);
+    if (range_.shift.left) iw = b_.add(iw, range_.shift.left);
+    return {in_memory_.at(range_.x, b_.mul(n, input_pixels(s_) * conv_pixel_stride(s_))), id, ih,
+            iw};
   }
 
   Value* inside(Value* i, Value* size) { return b_.ir().CreateICmpULT(i, size); }
@@ -272,7 +275,7 @@ class RowEmitter {
 
   KernelBuilder& b_;
   const ConvSpec& s_;
-  Value* x_;
+  const ConvRowRange& range_;
   Elements in_memory_, copied_;
 };
 
@@ -283,12 +286,7 @@ int64_t conv_pixel_stride(const ConvSpec& s) {
 }
 
 ConvRows choose_conv_rows(const ConvSpec& s, const DeviceProfile& profile) {
-  const bool is_pointwise = kernel_positions(s) == 1 && s.depth.stride == 1 && s.stride_h == 1 &&
-                            s.stride_w == 1 && s.depth.pad == 0 && s.pad_top == 0 &&
-                            s.pad_left == 0;
-  if (is_pointwise && s.depth.out.nominal == s.depth.in.nominal && s.oh.nominal == s.h.nominal &&
-      s.ow.nominal == s.w.nominal)
-    return ConvRows::kDirect;
+  if (is_pointwise(s)) return ConvRows::kDirect;
   if (widens_rows(s, profile)) return ConvRows::kCopied;
   const bool fits = reduction_length(s) <= kMaxCopied;
   return group_channels(s) < kFewChannels && fits ? ConvRows::kCopied : ConvRows::kPointers;
@@ -326,20 +324,19 @@ uint64_t conv_row_scratch(const ConvSpec& s, ConvRows strategy, int tile_rows,
   return static_cast<uint64_t>(copied_row_stride(s) * tile_rows * 4);
 }
 
-Value* emit_conv_rows(KernelBuilder& b, const ConvSpec& s, ConvRows strategy, Value* x,
-                      Value* first, Value* rows, int tile_rows) {
+Value* emit_conv_rows(KernelBuilder& b, const ConvSpec& s, ConvRows strategy,
+                      const ConvRowRange& range, int tile_rows) {
   if (strategy == ConvRows::kDirect) {
     Elements in_memory(b, s.dtype);
-    Value* row = in_memory.at(x, b.mul(first, conv_pixel_stride(s)));
+    Value* row = in_memory.at(range.x, b.mul(range.first, conv_pixel_stride(s)));
     if (!widens_rows(s, b.profile())) return row;
     Value* copies = b.scratch();
-    emit_row_copies(b, in_memory, {row, conv_pixel_stride(s), 1, group_channels(s)}, rows,
+    emit_row_copies(b, in_memory, {row, conv_pixel_stride(s), 1, group_channels(s)}, range.count,
                     Elements(b, DType::kF32), copies, copied_row_stride(s));
     return copies;
   }
-  RowEmitter emitter(b, s, x);
-  return strategy == ConvRows::kPointers ? emitter.emit_pointers(first, rows, tile_rows)
-                                         : emitter.emit_copies(first, rows);
+  RowEmitter emitter(b, s, range);
+  return strategy == ConvRows::kPointers ? emitter.emit_pointers(tile_rows) : emitter.emit_copies();
 }
 
 }  // namespace sluice

@@ -33,9 +33,19 @@ TileReduction conv_reduction(const ConvSpec& spec, ConvRows strategy, int tile_r
 uint64_t conv_row_scratch(const ConvSpec& spec, ConvRows strategy, int tile_rows,
                           const DeviceProfile& profile);
 
-// Writes the code that prepares rows [first, first + rows) and returns the tile function's first
-// argument. x points at the group's first channel.
+// Positions of a phase that are not computed (ConvPhases); null without phases.
+struct PhaseShift {
+  llvm::Value *top = nullptr, *left = nullptr;
+};
+
+// Rows [first, first + count) of the matrix. x points at the group's first channel.
+struct ConvRowRange {
+  llvm::Value *x, *first, *count;
+  PhaseShift shift = {};
+};
+
+// Writes the code that prepares the rows and returns the tile function's first argument.
 llvm::Value* emit_conv_rows(KernelBuilder& builder, const ConvSpec& spec, ConvRows strategy,
-                            llvm::Value* x, llvm::Value* first, llvm::Value* rows, int tile_rows);
+                            const ConvRowRange& rows, int tile_rows);
 
 }  // namespace sluice

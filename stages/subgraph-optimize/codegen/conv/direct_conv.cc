@@ -1,14 +1,17 @@
-// Direct convolution on dense tensors: output channels x output pixels are in registers, weights
-// are broadcast, and the input is read from planes (direct_geometry.h).
+// Direct convolution on dense tensors: the loops around its tiles (direct_tile.h) and its planes
+// (direct_planes.h).
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
+#include "stages/subgraph-optimize/codegen/conv/direct_cut.h"
 #include "stages/subgraph-optimize/codegen/conv/direct_planes.h"
+#include "stages/subgraph-optimize/codegen/conv/direct_tile.h"
+#include "stages/subgraph-optimize/codegen/conv/phase_join.h"
+#include "stages/subgraph-optimize/codegen/conv/phase_places.h"
 #include "stages/subgraph-optimize/codegen/cost.h"
 #include "stages/subgraph-optimize/codegen/emit/choice.h"
 #include "stages/subgraph-optimize/codegen/emit/elements.h"
-#include "stages/subgraph-optimize/codegen/emit/epilogue_emitter.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
 
 namespace sluice {
@@ -16,475 +19,333 @@ namespace {
 
 using llvm::Value;
 
-struct Tile {
-  int rows = 1;
-  int vectors = 1;
-  int active = 1;  // lanes of the last vector; 0: an argument of a symbolic tile function
-  int lanes = 1;
-  bool operator==(const Tile&) const = default;
-};
-
-// Emits the tile functions, the copy into planes (direct_planes.h) and the loops around them:
+// Emits the kernel:
 //
-//   for item in the block's (image, group, chunk of output rows), chunk fastest:
-//     for ci: planes[ci][...] = rows of x[image][group][ci]; none when x is read in place
+//   for item in the block's (image, group, output slice, chunk of output rows), chunk fastest:
+//     for ci, kd: planes[ci][kd] = rows of x[image][group][ci][slice under kd]; none when x is read
+//       in place
 //     for pixel tile of lanes * vectors output pixels of the chunk, over row ends:
 //       for channel tile of plan.rows output channels of the group: call the tile
 //
-//   tile: acc[splits][rows][vectors] = 0
-//     for plane (ci, kw), `unroll` of them written out per iteration:
-//       for kh (written out):
-//         acc[s][i][j] += w[group][channel tile][plane][kh][i] * planes[plane][offset(kh) + j]
-//     y[channel + i][pixel + j] = epilogue(sum of acc[s][i][j] over s)
+// Phases of a transposed convolution are computed into scratch, and their elements then put into
+// their places:
 //
-// A symbolic kernel computes the chunks' sizes first; where rows may be too wide for the scratch,
-// an item is a piece of a row of the chunk as well, piece fastest.
+//       for channel tile of the item's part of them:
+//         for phase: for pixel tile: call the tile
+//         for channel: join its phases (phase_join.h)
+//
+// With fixed sizes the chunks are the plan's, and all sizes of one are constants. A symbolic kernel
+// computes the chunks' sizes first; where rows may be too wide for the scratch, an item is a piece
+// of a row of the chunk as well, piece fastest.
 class DirectEmitter {
  public:
   DirectEmitter(const ConvSpec& spec, const DeviceProfile& profile, const DirectConvPlan& plan)
       : s_(spec),
         b_(profile),
         plan_(plan),
-        is_symbolic_(!is_fixed(spec)),
         in_memory_(b_, spec.dtype),
         stored_(b_, spec.epilogue.stored(DType::kF32)),
         geometry_(spec, plan.chunk_rows),
-        channels_(spec.co / spec.groups) {}
+        channels_(result_channels(spec) / spec.groups) {}
 
   Result<GeneratedKernel> emit(const std::string& entry) {
-    return is_symbolic_ ? emit_symbolic(entry) : emit_fixed(entry);
+    const DirectOutput output = has_phases() ? DirectOutput{&no_epilogue_, phase_positions()}
+                                             : DirectOutput{&s_.epilogue, output_pixels(s_)};
+    DirectTiles tiles(b_, s_, plan_, geometry_, output, direct_tiles(s_, plan_, b_.has_masks()));
+    tiles_ = &tiles;
+    if (has_phases()) join_ = emit_phase_join(b_, s_, plan_.rows * phase_positions());
+    if (!geometry_.in_place) copy_ = emit_plane_copy(b_, s_, geometry_, cuts_rows());
+    begin(entry);
+    if (is_fixed(s_)) {
+      emit_chunks(planned_cut(b_, s_, plan_, geometry_));
+    } else {
+      Value* minimum = b_.min(b_.min(b_.value(s_.n), b_.value(s_.depth.out)),
+                              b_.min(b_.value(s_.oh), b_.value(s_.ow)));
+      b_.if_else(
+          b_.ir().CreateICmpSGT(minimum, b_.index(0)),
+          [&] { emit_chunks(computed_cut(b_, s_, plan_, geometry_)); }, [] {});
+    }
+    b_.ret_void();
+    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, {.knows_target = !is_fixed(s_)}));
+    kernel.blocks = plan_.blocks;
+    kernel.scratch_bytes = plan_.scratch_bytes;
+    kernel.multiply_adds = s_.n * output_pixels(s_) * (s_.co * reduction());
+    if (!is_fixed(s_))
+      kernel.multiply_adds_per_block =
+          multiply_adds_per_block(kernel.multiply_adds, plan_.cycles, b_.profile());
+    return kernel;
   }
 
  private:
   struct Chunk {
-    Value *image, *group, *first_row;
-    // The columns of a piece, in a kernel that cuts rows; null otherwise: the chunk has all
-    // columns.
-    Value *first_column = nullptr, *columns = nullptr;
+    Value *image, *group, *slice, *first_row;
+    Value* part = nullptr;          // of the channel tiles
+    Value* first_column = nullptr;  // of a piece; null: the chunk has all columns
+    PlaneLayout layout;
+    Value* rows = nullptr;
+    Value* first_pixel = nullptr;  // of the output's channel
   };
-
-  Result<GeneratedKernel> emit_fixed(const std::string& entry) {
-    const int64_t last_rows = s_.oh.factor - (plan_.chunks - 1) * plan_.chunk_rows;
-    const int64_t whole = plan_.chunk_rows * s_.ow.factor, last = last_rows * s_.ow.factor;
-    emit_tiles(whole, 0);
-    if (last != whole) emit_tiles(last, 1);
-    if (!geometry_.in_place) copy_ = emit_plane_copy(b_, s_, geometry_);
-    begin(entry);
-    const auto range =
-        b_.partition(s_.n.factor * s_.groups * plan_.chunks, b_.block(), plan_.blocks);
-    b_.loop(range.first, range.second, 1, [&](Value* item) {
-      Value* chunk = b_.mod(item, plan_.chunks);
-      const Chunk place{b_.div(item, plan_.chunks * s_.groups),
-                        b_.mod(b_.div(item, plan_.chunks), s_.groups),
-                        b_.mul(chunk, plan_.chunk_rows)};
-      if (last == whole) return emit_chunk(place, plan_.chunk_rows, 0);
-      b_.if_else(
-          b_.ir().CreateICmpSLT(chunk, b_.index(plan_.chunks - 1)),
-          [&] { emit_chunk(place, plan_.chunk_rows, 0); },
-          [&] { emit_chunk(place, last_rows, 1); });
-    });
-    b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
-    kernel.blocks = plan_.blocks;
-    kernel.scratch_bytes = plan_.scratch_bytes;
-    kernel.multiply_adds = multiply_adds();
-    return kernel;
-  }
-
-  Result<GeneratedKernel> emit_symbolic(const std::string& entry) {
-    for (const Tile& tile : symbolic_tile_shapes())
-      symbolic_tiles_.emplace_back(tile, emit_tile(tile));
-    if (!geometry_.in_place) copy_ = emit_symbolic_plane_copy(b_, s_, geometry_, cuts_rows());
-    begin(entry);
-    b_.set_symbols(b_.symbols_argument());
-    Value* minimum = b_.min(b_.value(s_.n), b_.min(b_.value(s_.oh), b_.value(s_.ow)));
-    b_.if_else(b_.ir().CreateICmpSGT(minimum, b_.index(0)), [&] { emit_chunks(); }, [] {});
-    b_.ret_void();
-    SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, {.knows_target = true}));
-    kernel.blocks = plan_.blocks;
-    kernel.multiply_adds = multiply_adds();
-    kernel.multiply_adds_per_block =
-        multiply_adds_per_block(kernel.multiply_adds, plan_.cycles, b_.profile());
-    kernel.scratch_bytes = plan_.scratch_bytes;
-    return kernel;
-  }
 
   void begin(const std::string& entry) {
     b_.begin_kernel(entry);
+    if (!is_fixed(s_)) b_.set_symbols(b_.symbols_argument());
     y_ = b_.pointer_argument(0);
     x_ = b_.pointer_argument(1);
     weights_ = b_.pointer_argument(2);
     operands_ = b_.pointer_arguments(3, s_.epilogue.operands.size());
   }
 
-  Extent multiply_adds() const { return s_.n * s_.oh * s_.ow * (s_.co * reduction()); }
-  int64_t planned_positions() const {
-    return plan_.chunk_rows * std::max<int64_t>(s_.ow.nominal, 1);
-  }
-
-  int64_t phases() const { return static_cast<int64_t>(geometry_.phases.size()); }
-
-  // Computes DirectGeometry::spread_floats.
-  Value* spread(Value* floats) {
-    Value* lines = b_.div(b_.add(floats, b_.index(kScratchLine - 1)), kScratchLine);
-    return b_.mul(b_.ir().CreateOr(lines, b_.index(1)), kScratchLine);
-  }
-
+  int64_t reduction() const { return s_.ci / s_.groups * kernel_positions(s_); }
+  bool has_phases() const { return s_.phases.count() > 1; }
+  // Returns the floats from one channel of a phase in scratch to the next.
+  int64_t phase_positions() const { return plan_.chunk_rows * s_.ow.factor; }
+  int64_t tile_pixels() const { return int64_t{plan_.lanes} * plan_.vectors; }
   // Returns whether rows are cut into pieces: a width known only when the kernel runs may be too
   // wide for the scratch.
   bool cuts_rows() const { return plan_.piece_columns > 0; }
 
-  // Emits the loop over chunks of (nearly) equally many rows; there is at least one row, column and
-  // image.
-  void emit_chunks() {
-    Value *high = b_.value(s_.oh), *wide = b_.value(s_.ow), *columns = wide;
-    Value* maximum =
-        b_.max(b_.div(b_.index(planned_positions()), wide), b_.index(geometry_.min_rows()));
-    if (!geometry_.in_place) {
-      Value* fitting =
-          b_.sub(b_.div(b_.index(plan_.phase_floats), wide), b_.index(geometry_.max_shift));
-      maximum = b_.max(b_.min(maximum, fitting), b_.index(1));
-      Value* is_whole = b_.ir().CreateICmpSGT(fitting, b_.index(0));
-      if (cuts_rows())
-        columns = b_.ir().CreateSelect(is_whole, wide, b_.index(plan_.piece_columns));
-    }
-    Value* chunks = b_.ceil_div(high, b_.min(maximum, high));
-    Value* chunk_rows = b_.ceil_div(high, chunks);
-    slot_stride_ = b_.mul(b_.add(chunk_rows, b_.index(geometry_.max_shift)), columns);
-    plane_stride_ =
-        geometry_.in_place ? b_.value(s_.h * s_.w) : spread(b_.mul(slot_stride_, phases()));
-    Value* pieces = cuts_rows() ? b_.ceil_div(wide, columns) : nullptr;
-    Value* all = cuts_rows() ? b_.mul(chunks, pieces) : chunks;
-    const auto range = b_.partition(b_.mul(all, s_.n * s_.groups), b_.block(), b_.blocks());
+  // ---- chunks
+
+  void emit_chunks(const DirectCut& cut) {
+    Value* of_slice = cut.pieces ? b_.mul(cut.chunks, cut.pieces) : cut.chunks;
+    Value* items = b_.mul(of_slice, s_.n * s_.depth.out * (s_.groups * plan_.parts));
+    Value* blocks = is_fixed(s_) ? b_.index(plan_.blocks) : b_.blocks();
+    const auto range = b_.partition(items, b_.block(), blocks);
     b_.loop(range.first, range.second, 1, [&](Value* item) {
-      Value* number = cuts_rows() ? b_.div(item, pieces) : item;
-      Value* remainder = b_.div(number, chunks);
-      Value* first_row = b_.mul(b_.mod(number, chunks), chunk_rows);
-      Chunk place{b_.div(remainder, s_.groups), b_.mod(remainder, s_.groups), first_row};
-      if (cuts_rows()) {
-        place.first_column = b_.mul(b_.mod(item, pieces), columns);
-        place.columns = b_.min(columns, b_.sub(wide, place.first_column));
+      Value* part = b_.mod(item, plan_.parts);
+      item = b_.div(item, plan_.parts);
+      Value* number = cut.pieces ? b_.div(item, cut.pieces) : item;
+      Value *row_chunk = b_.mod(number, cut.chunks), *outer = b_.div(number, cut.chunks);
+      Value* remainder = b_.div(outer, b_.value(s_.depth.out));
+      Chunk chunk{b_.div(remainder, s_.groups), b_.mod(remainder, s_.groups),
+                  b_.mod(outer, b_.value(s_.depth.out)), b_.mul(row_chunk, cut.chunk_rows)};
+      chunk.layout = cut.layout, chunk.part = part;
+      if (cut.pieces) {
+        Value* columns = cut.layout.columns;
+        chunk.first_column = b_.mul(b_.mod(item, cut.pieces), columns);
+        chunk.layout.columns = b_.min(columns, b_.sub(b_.value(s_.ow), chunk.first_column));
       }
-      // The last chunks may be shorter, or empty.
-      emit_symbolic_chunk(place, b_.max(b_.min(chunk_rows, b_.sub(high, first_row)), b_.index(0)));
+      with_rows(cut, row_chunk, chunk);
     });
   }
 
-  int64_t planes() const { return geometry_.planes(s_); }
-  int64_t reduction() const { return planes() * s_.kh; }
-  int64_t tile_pixels() const { return int64_t{plan_.lanes} * plan_.vectors; }
-
-  // Emits the functions for chunks of `positions` output pixels: tiles_[kind of chunk][is the
-  // channel tile short][is the pixel tile short].
-  void emit_tiles(int64_t positions, int kind) {
-    const int row_remainder = static_cast<int>(channels_ % plan_.rows);
-    const int remainder = static_cast<int>(positions % tile_pixels());
-    for (const int rows : {plan_.rows, row_remainder}) {
-      if (rows == 0 || (rows == plan_.rows && channels_ < rows)) continue;
-      const bool is_remainder = rows == row_remainder;
-      if (positions >= tile_pixels())
-        tiles_[kind][is_remainder][0] = emit_tile({rows, plan_.vectors, plan_.lanes, plan_.lanes});
-      if (remainder == 0) continue;
-      const int vectors = static_cast<int>(ceil_div(remainder, plan_.lanes));
-      tiles_[kind][is_remainder][1] =
-          emit_tile({rows, vectors, remainder - (vectors - 1) * plan_.lanes, plan_.lanes});
-    }
-  }
-
-  std::vector<Tile> symbolic_tile_shapes() {
-    std::vector<Tile> columns = {{1, plan_.vectors, plan_.lanes, plan_.lanes}};
-    if (b_.has_masks()) {
-      for (int vectors = 1; vectors <= plan_.vectors; ++vectors)
-        columns.push_back({1, vectors, 0, plan_.lanes});
-    } else {
-      for (int vectors = 1; vectors < plan_.vectors; ++vectors)
-        columns.push_back({1, vectors, plan_.lanes, plan_.lanes});
-      for (int pixels = 1; pixels < plan_.lanes; ++pixels) columns.push_back({1, pixels, 1, 1});
-    }
-    std::vector<Tile> tiles;
-    for (const int rows : {plan_.rows, static_cast<int>(channels_ % plan_.rows)}) {
-      if (rows == 0 || rows > channels_) continue;
-      for (Tile tile : columns) {
-        tile.rows = rows;
-        tiles.push_back(tile);
-      }
-    }
-    return tiles;
-  }
-
-  // Emits void(planes, weights, y, operands...), all pointing at the tile. A symbolic function
-  // takes also: the symbols, the floats from one phase of a plane to the next and from plane to
-  // plane, and the active lanes; in a kernel that cuts rows also the columns of a piece.
-  llvm::Function* emit_tile(const Tile& tile) {
-    std::vector<llvm::Type*> parameters(3 + s_.epilogue.operands.size(), b_.pointer_type());
-    const auto own = static_cast<unsigned>(parameters.size());
-    if (is_symbolic_)
-      parameters.insert(parameters.end(),
-                        {b_.pointer_type(), b_.index_type(), b_.index_type(), b_.index_type()});
-    if (cuts_rows()) parameters.push_back(b_.index_type());
-    llvm::Function* function = b_.begin_function("tile", parameters);
-    if (is_symbolic_) {
-      b_.set_symbols(function->getArg(own));
-      slot_stride_ = function->getArg(own + 1);
-      plane_stride_ = function->getArg(own + 2);
-      if (tile.active == 0) mask_ = b_.mask(function->getArg(own + 3), tile.lanes);
-      columns_ = cuts_rows() ? function->getArg(own + 4) : b_.value(s_.ow);
-    }
-    const size_t count = static_cast<size_t>(tile.rows) * tile.vectors;
-    const int64_t unroll = std::min<int64_t>(planes(), s_.kh >= 3 ? 1 : 4 / s_.kh);
-    // A multiply-add has a latency of 4 cycles, so small tiles keep several sums per element.
-    size_t splits = 1;
-    while (splits * count < 8 && static_cast<int64_t>(splits) * 2 <= unroll * s_.kh) splits *= 2;
-    IrValues carried(splits * count, b_.splat(0.0f, tile.lanes));
-    carried.push_back(function->getArg(0));
-    carried.push_back(function->getArg(1));
-    const auto steps = [&](IrValues values, int64_t plane_count) {
-      Value* weights = values.back();
-      values.pop_back();
-      Value* x = values.back();
-      values.pop_back();
-      for (int64_t u = 0; u < plane_count * s_.kh; ++u) {
-        step(tile, plane_address(x, u / s_.kh, u % s_.kh), b_.at(weights, u * plan_.rows), values,
-             static_cast<size_t>(u) % splits * count);
-      }
-      values.push_back(plane_address(x, plane_count, -1));
-      values.push_back(b_.at(weights, plane_count * s_.kh * plan_.rows));
-      return values;
+  // Emits the chunk, with constants for rows that are known.
+  void with_rows(const DirectCut& cut, Value* row_chunk, Chunk chunk) {
+    const auto emit = [&](Value* rows) {
+      chunk.rows = rows;
+      emit_chunk(chunk);
     };
-    const int64_t whole = planes() / unroll * unroll;
-    carried = b_.loop(b_.index(0), b_.index(whole), unroll, carried,
-                      [&](Value*, const IrValues& values) { return steps(values, unroll); });
-    carried = steps(carried, planes() - whole);
-    carried.resize(splits * count);
-    for (; splits > 1; splits /= 2) {
-      for (size_t n = 0; n < splits / 2 * count; ++n)
-        carried[n] = b_.ir().CreateFAdd(carried[n], carried[n + splits / 2 * count]);
+    if (!is_fixed(s_)) {
+      // The last chunks may be shorter, or empty.
+      Value* left = b_.sub(b_.value(s_.oh), chunk.first_row);
+      return emit(b_.max(b_.min(cut.chunk_rows, left), b_.index(0)));
     }
-    carried.resize(count);
-    finish(tile, *function, carried);
-    b_.ret_void();
-    return function;
+    if (last_chunk_rows(s_, plan_) == plan_.chunk_rows) return emit(cut.chunk_rows);
+    b_.if_else(
+        b_.ir().CreateICmpSLT(row_chunk, b_.index(plan_.chunks - 1)), [&] { emit(cut.chunk_rows); },
+        [&] { emit(b_.index(last_chunk_rows(s_, plan_))); });
   }
 
-  // Returns the address of kernel row kh in the plane `plane` planes after x; with kh = -1, of the
-  // plane itself.
-  Value* plane_address(Value* x, int64_t plane, int64_t kh) {
-    if (!is_symbolic_)
-      return b_.at(x, plane * geometry_.plane_stride(s_) + (kh < 0 ? 0 : geometry_.offset(s_, kh)));
-    if (plane > 0) x = b_.at(x, b_.mul(plane_stride_, plane));
-    if (kh <= 0) return x;
-    Value* rows = b_.mul(columns_, kh * s_.dilation_h / s_.stride_h);
-    return b_.at(x, b_.add(b_.mul(slot_stride_, geometry_.slot(s_, kh)), rows));
-  }
-
-  int active(const Tile& tile, int vector) const {
-    return vector == tile.vectors - 1 ? tile.active : tile.lanes;
-  }
-
-  Value* load_pixels(Elements& from, const Tile& tile, Value* address, int vector) {
-    if (active(tile, vector) == 0) return from.load_masked(address, tile.lanes, mask_);
-    return from.load_vector(address, tile.lanes, active(tile, vector));
-  }
-
-  void step(const Tile& tile, Value* x, Value* weights, IrValues& sums, size_t first) {
-    IrValues pixels;
-    for (int j = 0; j < tile.vectors; ++j) {
-      // Planes in scratch may be read past the pixels; x may not.
-      Value* address = b_.at(x, j * tile.lanes);
-      pixels.push_back(geometry_.in_place ? load_pixels(in_memory_, tile, address, j)
-                                          : b_.load_vector(address, tile.lanes, tile.lanes));
-    }
-    for (int i = 0; i < tile.rows; ++i) {
-      Value* weight = b_.broadcast(b_.load_float(b_.at(weights, i)), tile.lanes);
-      for (int j = 0; j < tile.vectors; ++j) {
-        Value*& sum = sums[first + static_cast<size_t>(i) * tile.vectors + j];
-        sum = b_.multiply_add(weight, pixels[j], sum);
-      }
-    }
-    b_.keep_memory_order();
-  }
-
-  void finish(const Tile& tile, llvm::Function& function, const IrValues& sums) {
-    if (!is_long(s_.epilogue, tile.rows * tile.vectors)) {
-      for (int i = 0; i < tile.rows; ++i) {
-        for (int j = 0; j < tile.vectors; ++j) {
-          finish_vector(tile, function, sums[static_cast<size_t>(i) * tile.vectors + j],
-                        b_.index(i), j);
-        }
-      }
-      return;
-    }
-    Value* buffer = b_.stack(b_.vector_type(tile.lanes), static_cast<int64_t>(sums.size()));
-    for (size_t n = 0; n < sums.size(); ++n)
-      b_.store_vector(sums[n], b_.at(buffer, static_cast<int64_t>(n) * tile.lanes), tile.lanes);
-    b_.loop(b_.index(0), b_.index(tile.rows), 1, [&](Value* row) {
-      for (int j = 0; j < tile.vectors; ++j) {
-        Value* at =
-            b_.at(buffer, b_.add(b_.mul(row, tile.vectors * tile.lanes), b_.index(j * tile.lanes)));
-        finish_vector(tile, function, b_.load_vector(at, tile.lanes, tile.lanes), row, j);
-      }
+  void emit_chunk(Chunk& chunk) {
+    Value* row = b_.add(b_.mul(chunk.slice, s_.oh), chunk.first_row);
+    chunk.first_pixel = b_.mul(row, s_.ow);
+    if (chunk.first_column) chunk.first_pixel = b_.add(chunk.first_pixel, chunk.first_column);
+    Value* planes =
+        geometry_.in_place ? in_memory_.at(input(chunk), chunk.first_pixel) : copied_planes(chunk);
+    if (has_phases()) return emit_phases(chunk, planes);
+    emit_pixels(chunk, [&](Value* pixel, const DirectTile& tile, Value* active) {
+      emit_channels(chunk, planes, pixel, tile, active);
     });
   }
-
-  void finish_vector(const Tile& tile, llvm::Function& function, Value* sum, Value* row, int j) {
-    Value* result = emit_epilogue(b_, s_.epilogue, sum, [&](int n) {
-      const EpilogueOperand& operand = s_.epilogue.operands[n];
-      Elements elements = operand_elements(static_cast<size_t>(n));
-      Value* address = elements.at(function.getArg(3 + static_cast<unsigned>(n)),
-                                   b_.add(b_.mul(row, operand.row_stride),
-                                          b_.index(j * tile.lanes * operand.column_stride.factor)));
-      if (operand.column_stride.is_fixed_at(0))
-        return b_.broadcast(elements.load(address), tile.lanes);
-      return load_pixels(elements, tile, address, j);
-    });
-    Value* address = stored_.at(function.getArg(2),
-                                b_.add(b_.mul(row, s_.oh * s_.ow), b_.index(j * tile.lanes)));
-    if (active(tile, j) == 0) {
-      stored_.store_masked(result, address, mask_);
-    } else {
-      stored_.store_vector(result, address, active(tile, j));
-    }
-  }
-
-  Elements operand_elements(size_t n) { return {b_, s_.epilogue.operand_dtype(n)}; }
 
   // Returns the first input channel of the chunk's group.
   Value* input(const Chunk& chunk) {
     Value* channel = b_.add(b_.mul(chunk.image, s_.ci), b_.mul(chunk.group, s_.ci / s_.groups));
-    return in_memory_.at(x_, b_.mul(channel, s_.h * s_.w));
+    return in_memory_.at(x_, b_.mul(channel, input_pixels(s_)));
   }
 
-  // Returns the input row under kernel row 0 of the chunk's first output row.
-  Value* top(const Chunk& chunk) {
-    return b_.add(b_.mul(chunk.first_row, s_.stride_h), b_.index(-s_.pad_top));
-  }
-
-  void emit_chunk(const Chunk& chunk, int64_t rows, int kind) {
-    Value* x = input(chunk);
-    Value* first = b_.mul(chunk.first_row, s_.ow);
-    Value* source = geometry_.in_place ? b_.at(x, first) : b_.scratch();
-    if (!geometry_.in_place) {
-      Value* first_input = top(chunk);
-      b_.loop(b_.index(0), b_.index(s_.ci / s_.groups), 1, [&](Value* ci) {
-        b_.ir().CreateCall(copy_, {in_memory_.at(x, b_.mul(ci, s_.h * s_.w)),
-                                   b_.at(source, b_.mul(ci, s_.kw * geometry_.plane_stride(s_))),
-                                   first_input, b_.index(rows + geometry_.max_shift)});
-      });
-    }
-    const int64_t positions = rows * s_.ow.factor,
-                  whole = positions / tile_pixels() * tile_pixels();
-    const auto channels_at = [&](Value* pixel, bool pixel_remainder) {
-      emit_channels(chunk, source, first, pixel, [&](bool channel_remainder) {
-        return tiles_[kind][channel_remainder][pixel_remainder];
-      });
-    };
-    b_.loop(b_.index(0), b_.index(whole), tile_pixels(),
-            [&](Value* pixel) { channels_at(pixel, false); });
-    if (whole < positions) channels_at(b_.index(whole), true);
-  }
-
-  void emit_symbolic_chunk(const Chunk& chunk, Value* rows) {
-    Value* x = input(chunk);
-    Value* first = b_.mul(chunk.first_row, s_.ow);
-    if (cuts_rows()) first = b_.add(first, chunk.first_column);
-    columns_ = cuts_rows() ? chunk.columns : b_.value(s_.ow);
-    Value* source = geometry_.in_place ? b_.at(x, first) : b_.scratch();
-    if (!geometry_.in_place) {
-      Value* first_input = top(chunk);
-      Value* plane_rows = b_.add(rows, b_.index(geometry_.max_shift));
-      b_.loop(b_.index(0), b_.index(s_.ci / s_.groups), 1, [&](Value* ci) {
-        Value* to = b_.at(source, b_.mul(b_.mul(ci, plane_stride_), s_.kw));
-        IrValues arguments = {in_memory_.at(x, b_.mul(ci, s_.h * s_.w)),
-                              to,
-                              first_input,
-                              plane_rows,
-                              b_.symbols(),
-                              slot_stride_,
-                              plane_stride_};
-        if (cuts_rows()) arguments.insert(arguments.end(), {chunk.first_column, chunk.columns});
+  // Copies the chunk's input into scratch.
+  Value* copied_planes(const Chunk& chunk) {
+    Value *x = input(chunk), *planes = b_.scratch();
+    Value* plane_rows = b_.add(chunk.rows, b_.index(geometry_.max_shift));
+    Value* top = b_.add(b_.mul(chunk.first_row, s_.stride_h), b_.index(-s_.pad_top));
+    b_.loop(b_.index(0), b_.index(s_.ci / s_.groups), 1, [&](Value* ci) {
+      Value* channel = in_memory_.at(x, b_.mul(ci, input_pixels(s_)));
+      const auto copy = [&](Value* kd) {
+        Value* number = b_.add(b_.mul(ci, s_.depth.kernel), kd);
+        Value* to =
+            b_.at(planes, b_.mul(b_.mul(number, chunk.layout.plane), geometry_.plane_columns(s_)));
+        IrValues arguments = slice_of(chunk, channel, kd, top);
+        arguments.insert(arguments.begin() + 1, to);
+        arguments.push_back(plane_rows);
+        add_layout(chunk, arguments);
         b_.ir().CreateCall(copy_, arguments);
-      });
-    }
-    Value* positions = b_.mul(rows, columns_);
-    Value* whole = b_.mul(b_.div(positions, tile_pixels()), tile_pixels());
-    const auto channels_at = [&](Value* pixel, Tile tile, Value* active) {
-      const auto pick = [&](bool channel_remainder) {
-        tile.rows = channel_remainder ? static_cast<int>(channels_ % plan_.rows) : plan_.rows;
-        return std::find_if(symbolic_tiles_.begin(), symbolic_tiles_.end(),
-                            [&](const auto& known) { return known.first == tile; })
-            ->second;
       };
-      active_ = active;
-      emit_channels(chunk, source, first, pixel, pick);
-    };
-    const int lanes = plan_.lanes, vectors = plan_.vectors;
-    Value* all = b_.index(lanes);
+      if (s_.depth.kernel == 1) return copy(b_.index(0));
+      b_.loop(b_.index(0), b_.index(s_.depth.kernel), 1, copy);
+    });
+    return planes;
+  }
+
+  // Returns the input slice under kd, and the first of its rows. In place of a slice outside of the
+  // image it is rows below the first one.
+  IrValues slice_of(const Chunk& chunk, Value* channel, Value* kd, Value* top) {
+    if (!is_3d(s_)) return {channel, top};
+    Value* first = b_.add(b_.mul(chunk.slice, s_.depth.stride), b_.index(-s_.depth.pad));
+    Value* id = b_.add(first, b_.mul(kd, s_.depth.dilation));
+    Value* is_inside = b_.ir().CreateICmpULT(id, b_.value(s_.depth.in));
+    Value* slice = b_.ir().CreateSelect(is_inside, id, b_.index(0));
+    return {in_memory_.at(channel, b_.mul(slice, s_.h * s_.w)),
+            b_.ir().CreateSelect(is_inside, top, b_.value(s_.h))};
+  }
+
+  void add_layout(const Chunk& chunk, IrValues& arguments) {
+    if (is_fixed(s_)) return;
+    Value* first_column = chunk.first_column ? chunk.first_column : b_.index(0);
+    arguments.insert(arguments.end(), {b_.symbols(), chunk.layout.columns, chunk.layout.phase,
+                                       chunk.layout.plane, first_column});
+  }
+
+  // ---- tiles
+
+  using PixelBody = std::function<void(Value* pixel, const DirectTile& tile, Value* active)>;
+
+  // Calls the body for the pixel tiles of a chunk.
+  void emit_pixels(const Chunk& chunk, const PixelBody& body) {
+    const int lanes = plan_.lanes;
+    Value* positions = b_.mul(chunk.rows, chunk.layout.columns);
+    Value* whole = b_.mul(b_.div(positions, tile_pixels()), tile_pixels());
     b_.loop(b_.index(0), whole, tile_pixels(),
-            [&](Value* pixel) { channels_at(pixel, {1, vectors, lanes, lanes}, all); });
-    Value* remainder = b_.sub(positions, whole);
+            [&](Value* pixel) { body(pixel, {1, plan_.vectors, lanes, lanes}, b_.index(lanes)); });
+    const auto emit_last = [&](Value* pixel, const DirectTile& tile, Value* active) {
+      if (tile.vectors > 0) body(pixel, tile, active);
+    };
+    if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(positions)) {
+      const DirectTile tile = remainder_tile(plan_, known->getSExtValue());
+      return emit_last(whole, tile, b_.index(tile.active));
+    }
+    Value *remainder = b_.sub(positions, whole), *all = b_.index(lanes);
     if (b_.has_masks()) {
       Value* count = b_.ceil_div(remainder, all);
       Value* active = b_.sub(remainder, b_.mul(b_.sub(count, b_.index(1)), lanes));
-      emit_choice(b_, count, numbers(0, vectors), [&](int used) {
-        if (used > 0) channels_at(whole, {1, used, 0, lanes}, active);
-      });
-      return;
+      return emit_choice(b_, count, numbers(0, plan_.vectors),
+                         [&](int used) { emit_last(whole, {1, used, 0, lanes}, active); });
     }
     Value* in_vectors = b_.div(remainder, all);
-    emit_choice(b_, in_vectors, numbers(0, vectors - 1), [&](int used) {
-      if (used > 0) channels_at(whole, {1, used, lanes, lanes}, all);
-    });
+    emit_choice(b_, in_vectors, numbers(0, plan_.vectors - 1),
+                [&](int used) { emit_last(whole, {1, used, lanes, lanes}, all); });
     emit_choice(b_, b_.mod(remainder, all), numbers(0, lanes - 1), [&](int pixels) {
-      if (pixels > 0)
-        channels_at(b_.add(whole, b_.mul(in_vectors, lanes)), {1, pixels, 1, 1}, b_.index(1));
+      emit_last(b_.add(whole, b_.mul(in_vectors, lanes)), {1, pixels, 1, 1}, b_.index(1));
     });
   }
 
-  // Calls the tiles of all output channels of the group over one tile of pixels; pick returns the
-  // tile function for whole channel tiles or for the short last one.
-  void emit_channels(const Chunk& chunk, Value* source, Value* first, Value* pixel,
-                     const std::function<llvm::Function*(bool)>& pick) {
+  // Calls the tiles of all output channels of the group over one tile of pixels.
+  void emit_channels(const Chunk& chunk, Value* planes, Value* pixel, DirectTile tile,
+                     Value* active) {
     const int64_t whole = channels_ / plan_.rows;
-    const auto call = [&](Value* tile, bool channel_remainder) {
-      Value* panel = b_.add(b_.mul(chunk.group, ceil_div(channels_, plan_.rows)), tile);
-      Value* channel = b_.add(b_.mul(chunk.group, channels_), b_.mul(tile, plan_.rows));
-      Value* column = b_.add(first, pixel);
-      Value* y = stored_.at(
-          y_, b_.add(b_.mul(b_.add(b_.mul(chunk.image, s_.co), channel), s_.oh * s_.ow), column));
-      IrValues arguments = {b_.at(source, pixel),
-                            b_.at(weights_, b_.mul(panel, reduction() * plan_.rows)), y};
+    Value* at = b_.at(planes, pixel);
+    Value* column = b_.add(chunk.first_pixel, pixel);
+    const auto call = [&](Value* number, int rows) {
+      tile.rows = rows;
+      DirectTileCall call = call_of(chunk, number, column);
+      call.planes = at, call.active = active;
+      tiles_->call(tile, call);
+    };
+    b_.loop(b_.index(0), b_.index(whole), 1, [&](Value* number) { call(number, plan_.rows); });
+    if (channels_ % plan_.rows != 0)
+      call(b_.index(whole), static_cast<int>(channels_ % plan_.rows));
+  }
+
+  // Emits the chunk's part of the channels of all phases.
+  void emit_phases(const Chunk& chunk, Value* planes) {
+    const int64_t whole = channels_ / plan_.rows, tiles = ceil_div(channels_, plan_.rows);
+    const auto [first, last] = b_.partition(tiles, chunk.part, plan_.parts);
+    const auto emit = [&](Value* number, int rows) {
+      b_.loop(b_.index(0), b_.index(s_.phases.count()), 1,
+              [&](Value* phase) { emit_phase(chunk, planes, number, rows, phase); });
+      join_phases(chunk, number, rows);
+    };
+    b_.loop(first, b_.min(last, b_.index(whole)), 1,
+            [&](Value* number) { emit(number, plan_.rows); });
+    if (whole == tiles) return;
+    // This loop runs once in the last part, and never in the others.
+    b_.loop(b_.max(first, b_.index(whole)), last, 1,
+            [&](Value* number) { emit(number, static_cast<int>(channels_ % plan_.rows)); });
+  }
+
+  Value* phase_sums() {
+    return b_.at(b_.scratch(), geometry_.in_place ? 0 : geometry_.scratch_floats(s_));
+  }
+
+  void emit_phase(const Chunk& chunk, Value* planes, Value* number, int rows, Value* phase) {
+    const ConvPhases& p = s_.phases;
+    const PhasePlace row = find_phase(b_, b_.div(phase, p.w), p.h, p.cut_top);
+    const PhasePlace column = find_phase(b_, b_.mod(phase, p.w), p.w, p.cut_left);
+    Value* shift =
+        b_.add(b_.mul(row.shift, chunk.layout.columns), b_.mul(column.shift, chunk.layout.plane));
+    Value* entry = b_.add(b_.mul(chunk.group, p.count()), phase);
+    Value* panel = b_.add(b_.mul(entry, ceil_div(channels_, plan_.rows)), number);
+    Value* place = b_.add(b_.mul(row.place, p.w), column.place);
+    Value* sums = b_.at(phase_sums(), b_.mul(place, plan_.rows * phase_positions()));
+    emit_pixels(chunk, [&](Value* pixel, DirectTile tile, Value* active) {
+      tile.rows = rows;
+      tiles_->call(tile, {b_.at(b_.at(planes, shift), pixel),
+                          b_.at(weights_, b_.mul(panel, reduction() * plan_.rows)),
+                          b_.at(sums, pixel),
+                          {},
+                          chunk.layout,
+                          active});
+    });
+  }
+
+  void join_phases(const Chunk& chunk, Value* number, int rows) {
+    b_.loop(b_.index(0), b_.index(rows), 1, [&](Value* row) {
+      Value* channel =
+          b_.add(b_.mul(chunk.group, channels_), b_.add(b_.mul(number, plan_.rows), row));
+      Value* plane = b_.add(b_.mul(chunk.image, result_channels(s_)), channel);
+      const Extent pixels = output_pixels(s_) * s_.phases.count();
+      Value* first = b_.mul(chunk.first_pixel, s_.phases.count());
+      IrValues arguments = {b_.at(phase_sums(), b_.mul(row, phase_positions())),
+                            stored_.at(y_, b_.add(b_.mul(plane, pixels), first))};
       for (size_t n = 0; n < operands_.size(); ++n) {
         const EpilogueOperand& operand = s_.epilogue.operands[n];
-        Value* offset =
-            b_.add(b_.mul(channel, operand.row_stride), b_.mul(column, operand.column_stride));
-        if (!operand.batch_strides.empty())
-          offset = b_.add(offset, b_.mul(chunk.image, operand.batch_strides[0]));
-        arguments.push_back(operand_elements(n).at(operands_[n], offset));
+        arguments.push_back(Elements(b_, s_.epilogue.operand_dtype(n))
+                                .at(operands_[n], b_.mul(channel, operand.row_stride)));
       }
-      if (is_symbolic_)
-        arguments.insert(arguments.end(), {b_.symbols(), slot_stride_, plane_stride_, active_});
-      if (cuts_rows()) arguments.push_back(columns_);
-      b_.ir().CreateCall(pick(channel_remainder), arguments);
-    };
-    b_.loop(b_.index(0), b_.index(whole), 1, [&](Value* tile) { call(tile, false); });
-    if (channels_ % plan_.rows != 0) call(b_.index(whole), true);
+      arguments.push_back(chunk.rows);
+      b_.ir().CreateCall(join_, arguments);
+    });
+  }
+
+  // Returns what the call for a channel tile at an output pixel reads and writes.
+  DirectTileCall call_of(const Chunk& chunk, Value* number, Value* column) {
+    Value* panel = b_.add(b_.mul(chunk.group, ceil_div(channels_, plan_.rows)), number);
+    Value* channel = b_.add(b_.mul(chunk.group, channels_), b_.mul(number, plan_.rows));
+    Value* plane = b_.add(b_.mul(chunk.image, s_.co), channel);
+    DirectTileCall call{};
+    call.layout = chunk.layout;
+    call.weights = b_.at(weights_, b_.mul(panel, reduction() * plan_.rows));
+    call.y = stored_.at(y_, b_.add(b_.mul(plane, output_pixels(s_)), column));
+    for (size_t n = 0; n < operands_.size(); ++n) {
+      const EpilogueOperand& operand = s_.epilogue.operands[n];
+      Value* offset =
+          b_.add(b_.mul(channel, operand.row_stride), b_.mul(column, operand.column_stride));
+      if (!operand.batch_strides.empty())
+        offset = b_.add(offset, b_.mul(chunk.image, operand.batch_strides[0]));
+      call.operands.push_back(Elements(b_, s_.epilogue.operand_dtype(n)).at(operands_[n], offset));
+    }
+    return call;
   }
 
   const ConvSpec& s_;
   KernelBuilder b_;
   const DirectConvPlan& plan_;
-  bool is_symbolic_;
   Elements in_memory_, stored_;  // x and y
   DirectGeometry geometry_;
   int64_t channels_;  // of a group's output
-  llvm::Function* tiles_[2][2][2] = {};
-  llvm::Function* copy_ = nullptr;
-  std::vector<std::pair<Tile, llvm::Function*>> symbolic_tiles_;
-  // Floats from one phase of a plane to the next, and from plane to plane.
-  Value *slot_stride_ = nullptr, *plane_stride_ = nullptr;
-  Value* columns_ = nullptr;  // of the chunk: the length of a row of its planes
-  // Lanes of the last vector: of the tile function being emitted, and of the next call.
-  Value *mask_ = nullptr, *active_ = nullptr;
+  DirectTiles* tiles_ = nullptr;
+  Epilogue no_epilogue_;
+  llvm::Function *copy_ = nullptr, *join_ = nullptr;
   Value *x_ = nullptr, *y_ = nullptr, *weights_ = nullptr;
   IrValues operands_;
 };

@@ -1,10 +1,14 @@
 // The layout that a direct convolution gives its input, shared by its plan and its emitter.
 //
-// The planes are f32 whatever x is. For each input channel and kernel column kw there is one plane
-// of as many columns as the output: plane(ih, ow) = x(ih, ow * stride_w + kw * dilation_w -
-// pad_left), zero outside. Its rows are sorted by ih modulo stride_h, so that the reduction step
-// (ci, kh, kw) reads the whole output chunk from one constant offset, over row ends: a convolution
-// becomes a matrix product whose second operand overlaps itself.
+// The planes are f32 whatever x is. For each input channel, or slice of one under the kernel, and
+// kernel column kw there is one plane of as many columns as the output: plane(ih, ow) = x(ih, ow *
+// stride_w + kw * dilation_w - pad_left), zero outside. Its rows are sorted by ih modulo stride_h,
+// so that the reduction step (ci, kd, kh, kw) reads the whole output chunk from one constant
+// offset, over row ends: a convolution becomes a matrix product whose second operand overlaps
+// itself. Output slices of a 3-d image have planes of their own.
+//
+// The phases of a transposed convolution, whose sizes are fixed, read the same planes, from offsets
+// of their own.
 //
 // With symbolic sizes a chunk has as many rows as fill the planned positions, whatever the width,
 // and the offsets are computed when the kernel runs. A plane has a fixed share of the scratch that
@@ -15,6 +19,7 @@
 #include <vector>
 
 #include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
+#include "stages/subgraph-optimize/codegen/conv/conv_phases.h"
 
 namespace sluice {
 
@@ -27,13 +32,12 @@ struct DirectGeometry {
   int64_t chunk_rows = 1;
 
   DirectGeometry(const ConvSpec& s, int64_t rows) : chunk_rows(rows) {
-    in_place = s.dtype == DType::kF32 && s.kh == 1 && s.kw == 1 && s.stride_h == 1 &&
-               s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0 &&
-               s.oh.nominal == s.h.nominal && s.ow.nominal == s.w.nominal;
+    in_place = s.dtype == DType::kF32 && is_pointwise(s);
     for (int64_t kh = 0; kh < s.kh; ++kh) {
       phases.push_back(kh * s.dilation_h % s.stride_h);
       max_shift = std::max(max_shift, kh * s.dilation_h / s.stride_h);
     }
+    max_shift += phase_shift(0, s.phases.h, s.phases.cut_top);
     std::sort(phases.begin(), phases.end());
     phases.erase(std::unique(phases.begin(), phases.end()), phases.end());
   }
@@ -44,7 +48,7 @@ struct DirectGeometry {
   }
   int64_t plane_rows() const { return chunk_rows + max_shift; }  // of each phase
   int64_t plane_stride(const ConvSpec& s) const {
-    return in_place ? s.h.nominal * s.w.nominal
+    return in_place ? input_pixels(s).nominal
                     : static_cast<int64_t>(phases.size()) * plane_rows() * s.ow.nominal;
   }
   int64_t offset(const ConvSpec& s, int64_t kh) const {
@@ -53,7 +57,14 @@ struct DirectGeometry {
   // Returns, for symbolic sizes, the minimum of output rows of a chunk, such that neighbours do not
   // both prepare the greater part of it.
   int64_t min_rows() const { return std::max<int64_t>(1, 2 * max_shift); }
-  int64_t planes(const ConvSpec& s) const { return s.ci / s.groups * s.kw; }  // of a group
+  // Returns the planes of a channel, or of one of its slices: one for each kernel column under some
+  // phase.
+  int64_t plane_columns(const ConvSpec& s) const {
+    return s.kw + phase_shift(0, s.phases.w, s.phases.cut_left);
+  }
+  int64_t planes(const ConvSpec& s) const {
+    return s.ci / s.groups * s.depth.kernel * plane_columns(s);
+  }  // of a group
   // Returns floats; the last vectors of a row and of a tile may run past the end.
   int64_t scratch_floats(const ConvSpec& s) const {
     return in_place ? 0 : planes(s) * plane_stride(s) + kPastEnd;

@@ -27,7 +27,7 @@ Value* every(KernelBuilder& b, const IrValues& pieces, int lanes, int64_t stride
   return result;
 }
 
-// Emits the copy of one input channel into its kw planes for fixed sizes:
+// Emits the copy of one slice of an input channel into its kw planes:
 //
 //   for kw, phase (written out):
 //     for row < rows:
@@ -36,44 +36,83 @@ Value* every(KernelBuilder& b, const IrValues& pieces, int lanes, int64_t stride
 //         for ow by lanes: plane[kw][phase][row][ow...] = x[ih][ow * stride_w + kw * dw - pad...]
 //       else: plane[kw][phase][row][...] = 0
 //
-// A vector is made from stride_w loads. Long runs of vectors that are wholly inside the image are a
-// loop; the other vectors are written out, with constant masks.
+// A vector is made from stride_w loads. Of a known width, long runs of vectors that are wholly
+// inside the image are a loop; the other vectors are written out, with constant masks. Otherwise a
+// row is
+//
+//   for ow in [0, begin) by lanes:          plane[...][ow...] = 0
+//   for ow in [begin, whole end) by lanes:  plane[...][ow...] = stride_w loads, shuffled
+//   for ow in [whole end, end):             the same with masks; by single floats without masks
+//   for ow in [end, width) by lanes:        plane[...][ow...] = 0
 class PlaneCopy {
  public:
-  PlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry)
-      : b_(builder), s_(spec), geometry_(geometry), x_(builder, spec.dtype) {
-    lanes_ = b_.profile().vector_bits / 32;
-    while (lanes_ > 4 && lanes_ / 2 >= s_.ow.factor) lanes_ /= 2;
+  PlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry,
+            bool cuts_rows)
+      : b_(builder),
+        s_(spec),
+        geometry_(geometry),
+        x_(builder, spec.dtype),
+        cuts_rows_(cuts_rows),
+        lanes_(builder.profile().vector_bits / 32) {
+    while (has_known_rows() && lanes_ > 4 && lanes_ / 2 >= s_.ow.factor) lanes_ /= 2;
   }
 
   llvm::Function* emit() {
-    llvm::Function* function = b_.begin_function(
-        "planes", {b_.pointer_type(), b_.pointer_type(), b_.index_type(), b_.index_type()});
-    for (int64_t kw = 0; kw < s_.kw; ++kw) {
-      for (size_t slot = 0; slot < geometry_.phases.size(); ++slot) {
-        Value* to = b_.at(function->getArg(1),
-                          kw * geometry_.plane_stride(s_) +
-                              static_cast<int64_t>(slot) * geometry_.plane_rows() * s_.ow.factor);
-        Value* first = b_.add(function->getArg(2), b_.index(geometry_.phases[slot]));
-        b_.loop(b_.index(0), function->getArg(3), 1, [&](Value* row) {
-          Value* ih = b_.add(first, b_.mul(row, s_.stride_h));
-          Value* target = b_.at(to, b_.mul(row, s_.ow.factor));
-          b_.if_else(
-              b_.ir().CreateICmpULT(ih, b_.index(s_.h.factor)),
-              [&] { emit_row(x_.at(function->getArg(0), b_.mul(ih, s_.w.factor)), target, kw); },
-              [&] { emit_zeros(target); });
-        });
-      }
+    begin();
+    for (int64_t kw = 0; kw < geometry_.plane_columns(s_); ++kw) {
+      if (!has_known_rows()) find_inside(kw);
+      for (size_t slot = 0; slot < geometry_.phases.size(); ++slot) emit_rows(kw, slot);
     }
     b_.ret_void();
-    return function;
+    return function_;
   }
 
  private:
-  void emit_zeros(Value* to) {
-    b_.loop(b_.index(0), b_.index(s_.ow.factor), lanes_,
+  bool has_known_rows() const { return s_.w.is_fixed() && s_.ow.is_fixed(); }
+
+  void begin() {
+    std::vector<llvm::Type*> parameters = {b_.pointer_type(), b_.pointer_type(), b_.index_type(),
+                                           b_.index_type()};
+    if (!is_fixed(s_)) {
+      parameters.push_back(b_.pointer_type());
+      parameters.insert(parameters.end(), 4, b_.index_type());
+    }
+    function_ = b_.begin_function("planes", parameters);
+    if (is_fixed(s_)) {
+      layout_ = fixed_layout(b_, s_, geometry_);
+      return;
+    }
+    b_.set_symbols(function_->getArg(4));
+    layout_ = {cuts_rows_ ? function_->getArg(5) : b_.value(s_.ow), function_->getArg(6),
+               function_->getArg(7)};
+    first_ = function_->getArg(8);
+  }
+
+  // Emits the rows of one phase of the plane of kernel column kw.
+  void emit_rows(int64_t kw, size_t slot) {
+    Value* to =
+        b_.at(function_->getArg(1),
+              b_.add(b_.mul(layout_.plane, kw), b_.mul(layout_.phase, static_cast<int64_t>(slot))));
+    Value* first = b_.add(function_->getArg(2), b_.index(geometry_.phases[slot]));
+    b_.loop(b_.index(0), function_->getArg(3), 1, [&](Value* row) {
+      Value* ih = b_.add(first, b_.mul(row, s_.stride_h));
+      Value* target = b_.at(to, b_.mul(row, layout_.columns));
+      b_.if_else(
+          b_.ir().CreateICmpULT(ih, b_.value(s_.h)),
+          [&] {
+            Value* from = x_.at(function_->getArg(0), b_.mul(ih, s_.w));
+            has_known_rows() ? emit_known_row(from, target, kw) : emit_row(from, target);
+          },
+          [&] { emit_zeros(target, b_.index(0), layout_.columns); });
+    });
+  }
+
+  void emit_zeros(Value* to, Value* begin, Value* end) {
+    b_.loop(begin, end, lanes_,
             [&](Value* ow) { b_.store_vector(b_.splat(0.0f, lanes_), b_.at(to, ow), lanes_); });
   }
+
+  // ---- rows of a known width
 
   int64_t input_column(int64_t ow, int64_t kw) const {
     return ow * s_.stride_w + kw * s_.dilation_w - s_.pad_left;
@@ -86,7 +125,7 @@ class PlaneCopy {
            ow + lanes_ <= s_.ow.factor;
   }
 
-  void emit_row(Value* from, Value* to, int64_t kw) {
+  void emit_known_row(Value* from, Value* to, int64_t kw) {
     int64_t ow = 0;
     while (ow < s_.ow.factor) {
       int64_t end = ow;
@@ -103,13 +142,13 @@ class PlaneCopy {
         ow = end;
         continue;
       }
-      emit_vector(from, to, ow, kw);
+      emit_known_vector(from, to, ow, kw);
       ow += lanes_;
     }
   }
 
   // Emits the vector [ow, ow + lanes), whose mask is known at code generation.
-  void emit_vector(Value* from, Value* to, int64_t ow, int64_t kw) {
+  void emit_known_vector(Value* from, Value* to, int64_t ow, int64_t kw) {
     const int64_t first = input_column(ow, kw);
     IrValues pieces;
     for (int64_t piece = 0; piece < s_.stride_w; ++piece) {
@@ -134,84 +173,25 @@ class PlaneCopy {
     return x_.load_masked(address, lanes_, llvm::ConstantVector::get(mask));
   }
 
-  KernelBuilder& b_;
-  const ConvSpec& s_;
-  const DirectGeometry& geometry_;
-  Elements x_;
-  int lanes_ = 4;
-};
+  // ---- rows of any width
 
-// Emits the same copy for sizes known only when the kernel runs. A row whose ih is inside is
-//
-//   for ow in [0, begin) by lanes:          plane[...][ow...] = 0
-//   for ow in [begin, whole end) by lanes:  plane[...][ow...] = stride_w loads, shuffled
-//   for ow in [whole end, end):             the same with masks; by single floats without masks
-//   for ow in [end, width) by lanes:        plane[...][ow...] = 0
-class SymbolicPlaneCopy {
- public:
-  SymbolicPlaneCopy(KernelBuilder& builder, const ConvSpec& spec, const DirectGeometry& geometry,
-                    bool cuts_rows)
-      : b_(builder),
-        s_(spec),
-        geometry_(geometry),
-        x_(builder, spec.dtype),
-        cuts_rows_(cuts_rows),
-        lanes_(builder.profile().vector_bits / 32) {}
-
-  llvm::Function* emit() {
-    std::vector<llvm::Type*> parameters = {b_.pointer_type(), b_.pointer_type(), b_.index_type(),
-                                           b_.index_type(),   b_.pointer_type(), b_.index_type(),
-                                           b_.index_type()};
-    if (cuts_rows_) parameters.insert(parameters.end(), 2, b_.index_type());
-    llvm::Function* function = b_.begin_function("planes", parameters);
-    b_.set_symbols(function->getArg(4));
-    if (cuts_rows_) first_ = function->getArg(7);
-    wide_ = cuts_rows_ ? function->getArg(8) : b_.value(s_.ow);
-    const auto phases = static_cast<int64_t>(geometry_.phases.size());
-    for (int64_t kw = 0; kw < s_.kw; ++kw) {
-      for (int64_t slot = 0; slot < phases; ++slot) {
-        Value* to = b_.at(function->getArg(1), b_.add(b_.mul(function->getArg(6), kw),
-                                                      b_.mul(function->getArg(5), slot)));
-        Value* first =
-            b_.add(function->getArg(2), b_.index(geometry_.phases[static_cast<size_t>(slot)]));
-        find_inside(kw);
-        b_.loop(b_.index(0), function->getArg(3), 1, [&](Value* row) {
-          Value* ih = b_.add(first, b_.mul(row, s_.stride_h));
-          Value* target = b_.at(to, b_.mul(row, wide_));
-          b_.if_else(
-              b_.ir().CreateICmpULT(ih, b_.value(s_.h)),
-              [&] { emit_row(x_.at(function->getArg(0), b_.mul(ih, s_.w)), target); },
-              [&] { emit_zeros(target, b_.index(0), wide_); });
-        });
-      }
-    }
-    b_.ret_void();
-    return function;
-  }
-
- private:
   // Emits the bounds of the output columns whose input column of kernel column kw is inside the
   // image, and of those whose whole vectors of input are.
   void find_inside(int64_t kw) {
     shift_ = kw * s_.dilation_w - s_.pad_left;
     const int64_t before = shift_ >= 0 ? 0 : (-shift_ + s_.stride_w - 1) / s_.stride_w;
-    begin_ = b_.min(in_piece(b_.index(before)), wide_);
+    begin_ = b_.min(in_piece(b_.index(before)), layout_.columns);
     Value* slack = b_.max(b_.add(b_.value(s_.w), b_.index(-shift_)), b_.index(0));
-    end_ = b_.max(
-        b_.min(in_piece(b_.div(b_.add(slack, b_.index(s_.stride_w - 1)), s_.stride_w)), wide_),
-        begin_);
-    Value* vectors_end = b_.min(in_piece(b_.div(slack, s_.stride_w)), wide_);
+    end_ = b_.max(b_.min(in_piece(b_.div(b_.add(slack, b_.index(s_.stride_w - 1)), s_.stride_w)),
+                         layout_.columns),
+                  begin_);
+    Value* vectors_end = b_.min(in_piece(b_.div(slack, s_.stride_w)), layout_.columns);
     Value* whole = b_.div(b_.max(b_.sub(vectors_end, begin_), b_.index(0)), lanes_);
     whole_end_ = b_.add(begin_, b_.mul(whole, lanes_));
   }
 
   // Converts an output column of the row to one of the piece.
   Value* in_piece(Value* ow) { return cuts_rows_ ? b_.max(b_.sub(ow, first_), b_.index(0)) : ow; }
-
-  void emit_zeros(Value* to, Value* begin, Value* end) {
-    b_.loop(begin, end, lanes_,
-            [&](Value* ow) { b_.store_vector(b_.splat(0.0f, lanes_), b_.at(to, ow), lanes_); });
-  }
 
   void emit_row(Value* from, Value* to) {
     emit_zeros(to, b_.index(0), begin_);
@@ -235,7 +215,7 @@ class SymbolicPlaneCopy {
         b_.ir().CreateAlignedStore(x_.load(input(from, ow)), b_.at(to, ow), llvm::Align(4));
       });
     }
-    emit_zeros(to, end_, wide_);
+    emit_zeros(to, end_, layout_.columns);
   }
 
   // Returns the input column of output column ow.
@@ -257,21 +237,18 @@ class SymbolicPlaneCopy {
   Elements x_;
   bool cuts_rows_;
   int lanes_;
+  llvm::Function* function_ = nullptr;
+  PlaneLayout layout_;
   int64_t shift_ = 0;       // from output column * stride to input column
   Value* first_ = nullptr;  // first output column of the piece; all others are counted from it
-  Value *wide_ = nullptr, *begin_ = nullptr, *end_ = nullptr, *whole_end_ = nullptr;
+  Value *begin_ = nullptr, *end_ = nullptr, *whole_end_ = nullptr;
 };
 
 }  // namespace
 
-llvm::Function* emit_symbolic_plane_copy(KernelBuilder& builder, const ConvSpec& spec,
-                                         const DirectGeometry& geometry, bool cuts_rows) {
-  return SymbolicPlaneCopy(builder, spec, geometry, cuts_rows).emit();
-}
-
 llvm::Function* emit_plane_copy(KernelBuilder& builder, const ConvSpec& spec,
-                                const DirectGeometry& geometry) {
-  return PlaneCopy(builder, spec, geometry).emit();
+                                const DirectGeometry& geometry, bool cuts_rows) {
+  return PlaneCopy(builder, spec, geometry, cuts_rows).emit();
 }
 
 }  // namespace sluice

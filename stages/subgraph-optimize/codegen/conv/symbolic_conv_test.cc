@@ -113,7 +113,7 @@ class SymbolicConv : public KernelTest {
     }
     if (with_epilogue)
       add_epilogue(s, EpilogueOperand::row(),
-                   EpilogueOperand::full(s.oh * s.ow, {s.oh * s.ow * s.co}));
+                   EpilogueOperand::full(output_pixels(s), {output_pixels(s) * s.co}));
     if (const DirectConvPlan plan = choose_direct_plan(s, profile_); plan.possible) {
       add(ConvKind::kDirect, generate_direct_conv({s}, profile_),
           direct_weight_packing(s, plan.rows));

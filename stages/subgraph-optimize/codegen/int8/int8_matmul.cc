@@ -284,7 +284,7 @@ class Int8MatMulEmitter {
   }
 
   llvm::Function* emit_tile_function(const TileShape& shape) {
-    TileOutput output{s_.c_row_stride, &s_.epilogue, {}};
+    TileOutput output{{s_.c_row_stride}, &s_.epilogue, {}};
     for (const EpilogueOperand& operand : s_.epilogue.operands)
       output.operand_rows.push_back({operand.row_stride, 0, 0});
     return emit_int8_tile(b_, shape, reduction_, numbers_, output);

@@ -203,7 +203,7 @@ class Int8TileEmitter {
     if (has_w_zero()) sum = b_.ir().CreateSub(sum, b_.ir().CreateMul(row_sum(row), column.w_zero));
     const int64_t bytes = int8_stored_bytes(*output_.epilogue);
     Value* y =
-        ints_.bytes_at(ints_.bytes_at(argument(kY), b_.mul(b_.mul(row, output_.row_stride), bytes)),
+        ints_.bytes_at(ints_.bytes_at(argument(kY), b_.mul(b_.mul(row, output_.rows.row_stride), bytes)),
                        vector * shape_.lanes * bytes);
     if (reduction_.continues) sum = b_.ir().CreateAdd(sum, earlier_sums(y, vector));
     ints_.finish(

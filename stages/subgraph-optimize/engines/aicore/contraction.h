@@ -25,7 +25,8 @@ struct Contraction {
   // body has before it, otherwise that operand itself.
   const Value& source(size_t index) const;
   bool transposes(size_t index) const { return find_operand_transpose(*anchor, index) != nullptr; }
-  const Type& result() const { return anchor->output().type(); }
+  // Returns the type of what the epilogue begins with.
+  const Type& result() const { return value_of_sums(*anchor).type(); }
 };
 
 // Returns false for nodes that are not contractions.

@@ -30,7 +30,8 @@ void set_packing(ConvStrategy& strategy, const ConvPacking& packing) {
 ConvStrategy nhwc_strategy(const ConvSpec& spec, size_t rank, const DeviceProfile& profile) {
   ConvStrategy strategy;
   strategy.map = nhwc_map(rank);
-  ConvPacking packing{spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups};
+  ConvPacking packing{spec.co, spec.ci / spec.groups, spec.kh, spec.kw,
+                      spec.groups * spec.phases.count()};
   packing.nr = choose_conv_plan(spec, profile).nr;
   packing.kd = rank == 5 ? spec.depth.kernel : 0;
   packing.dtype = spec.dtype;
@@ -56,11 +57,12 @@ ConvStrategy depthwise_strategy(const ConvSpec& spec, const DeviceProfile& profi
   return strategy;
 }
 
-ConvStrategy direct_strategy(const ConvSpec& spec, const DeviceProfile& profile) {
+ConvStrategy direct_strategy(const ConvSpec& spec, size_t rank, const DeviceProfile& profile) {
   ConvStrategy strategy;
-  strategy.map = dense_map(4);
-  set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw, spec.groups,
-                         choose_direct_plan(spec, profile).rows, true, 0, spec.dtype});
+  strategy.map = dense_map(rank);
+  set_packing(strategy, {spec.co, spec.ci / spec.groups, spec.kh, spec.kw,
+                         spec.groups * spec.phases.count(), choose_direct_plan(spec, profile).rows,
+                         true, rank == 5 ? spec.depth.kernel : 0, spec.dtype});
   strategy.kernel = [](Lowering& lowering, const ConvSpec& conv) {
     return lowering.kernel(DirectConvSpec{conv}, generate_direct_conv);
   };
@@ -77,7 +79,7 @@ ConvStrategy choose_strategy(const ConvSpec& spec, const Contraction& contractio
     case ConvKind::kDepthwise:
       return depthwise_strategy(spec, profile);
     case ConvKind::kDirect:
-      return direct_strategy(spec, profile);
+      return direct_strategy(spec, rank, profile);
     default:
       return nhwc_strategy(spec, rank, profile);
   }
@@ -98,7 +100,7 @@ Result<EpilogueOperand> address(const std::vector<Extent>& dims, const std::vect
                       "{}: an operand of its epilogue is broadcast along one axis of an image",
                       node.label());
   const bool has_images = !dims[0].is_fixed_at(1);
-  if (map == dense_map(4))
+  if (map == dense_map(dims.size()))
     return EpilogueOperand{has_images ? std::vector{strides[0]} : std::vector<Extent>(), strides[1],
                            *pixels};
   const auto rows =
@@ -128,8 +130,30 @@ Result<void> add_conv_epilogue(Lowering& lowering, const Contraction& contractio
   return {};
 }
 
+namespace {
+
+// Where the kernel covers one row of one slice, in the place of its own, the rows of all slices are
+// those of one image.
+void join_slices(ConvSpec& spec) {
+  ConvDepth& depth = spec.depth;
+  if (!is_pointwise(spec) || depth.in != depth.out || spec.h != spec.oh) return;
+  spec.h *= depth.in, spec.oh *= depth.out;
+  depth = {};
+}
+
+// Makes the sizes of a result of phases those of one phase.
+void split_phases(const Node& interleave, ConvSpec& spec) {
+  const std::vector<int64_t> strides = interleave.get(attributes::Strided::strides, 2);
+  const std::vector<int64_t> cuts = interleave.get(attributes::Strided::pads, 4);
+  spec.phases = {strides[0], strides[1], cuts[0], cuts[1]};
+  spec.oh = spec.oh.is_fixed() ? spec.oh.factor / strides[0] : spec.h;
+  spec.ow = spec.ow.is_fixed() ? spec.ow.factor / strides[1] : spec.w;
+}
+
+}  // namespace
+
 Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x_value, const Value& w_value) {
-  const Type &input = x_value.type(), &result = conv.output().type();
+  const Type &input = x_value.type(), &result = value_of_sums(conv).type();
   const OperandSizes sizes(conv.graph().module(), {&result, &input});
   SLUICE_ASSIGN(const std::vector<Extent> x, sizes.of(input));
   SLUICE_ASSIGN(const std::vector<Extent> y, sizes.of(result));
@@ -140,7 +164,7 @@ Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x_value, const Va
   ConvSpec spec;
   const size_t row = x.size() - 4;  // the spatial axis of rows: 1 after the depth of a 3-d one
   spec.n = x[0], spec.ci = x[1].factor, spec.h = x[row + 2], spec.w = x[row + 3];
-  spec.co = y[1].factor, spec.oh = y[row + 2], spec.ow = y[row + 3];
+  spec.co = w[0], spec.oh = y[row + 2], spec.ow = y[row + 3];
   spec.kh = w[row + 2], spec.kw = w[row + 3];
   spec.stride_h = number_or(strides, row, 1), spec.stride_w = number_or(strides, row + 1, 1);
   spec.dilation_h = number_or(dilations, row, 1);
@@ -153,7 +177,9 @@ Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x_value, const Va
                   number_or(strides, 0, 1),
                   number_or(dilations, 0, 1),
                   number_or(pads, 0, 0)};
+  join_slices(spec);
   spec.groups = conv.get(attributes::Conv::group);
+  if (const Node* interleave = find_interleave(conv)) split_phases(*interleave, spec);
   return spec;
 }
 

@@ -16,9 +16,8 @@ class EpilogueLowering {
 
   Result<loop::LoweredEpilogue> run() {
     loop::EpilogueRules rules;
-    rules.sums = &anchor_.output();
-    rules.result =
-        contraction_.body == nullptr ? &anchor_.output() : contraction_.body->outputs()[0];
+    rules.sums = &value_of_sums(anchor_);
+    rules.result = contraction_.body == nullptr ? rules.sums : contraction_.body->outputs()[0];
     rules.stored = rules.result->type().dtype;
     rules.begin = [this](loop::Lowering& l, const loop::Index& index, Id sum) {
       return begin(l, index, sum);

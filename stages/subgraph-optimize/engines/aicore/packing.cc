@@ -80,9 +80,9 @@ loop::Packing MatrixPacking::loops() const {
 
 void ConvPacking::pack(Chain& chain) const {
   const int64_t columns = round_up(co / groups, nr);
-  const int64_t reduction = rows() * kw * ci_per_group;
+  const int64_t reduction = rows() * kw * channels();
   if (is_direct) chain.cast(DType::kF32);
-  chain.reshape({groups, co / groups, ci_per_group, rows(), kw});
+  chain.reshape({groups, co / groups, channels(), rows(), kw});
   chain
       .transpose(is_direct ? std::vector<int64_t>{0, 2, 4, 3, 1}
                            : std::vector<int64_t>{0, 3, 4, 2, 1})
@@ -99,7 +99,7 @@ void ConvPacking::unpack(Chain& chain) const {
   chain.transpose(in_pairs ? std::vector<int64_t>{0, 2, 4, 1, 3}
                            : std::vector<int64_t>{0, 2, 1, 3});
   if (is_direct) {
-    chain.reshape({groups, ci_per_group, kw, kh, columns})
+    chain.reshape({groups, channels(), kw, kh, columns})
         .slice_last(co / groups)
         .transpose({0, 4, 1, 3, 2});
   } else {
@@ -116,7 +116,7 @@ loop::Packing ConvPacking::loops() const {
   const std::vector<size_t> order =
       is_direct ? std::vector<size_t>{0, 2, 1} : std::vector<size_t>{1, 2, 0};
   const DType packed = is_direct ? DType::kF32 : dtype;
-  return {groups, co / groups, {ci_per_group, rows(), kw}, order, true, nr, in_pairs,
+  return {groups, co / groups, {channels(), rows(), kw}, order, true, nr, in_pairs,
           dtype,  packed};
 }
 

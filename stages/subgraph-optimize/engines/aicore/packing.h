@@ -30,9 +30,9 @@ struct ConvPacking {
   int64_t co = 1, ci_per_group = 1, kh = 1, kw = 1;
   int64_t groups = 1;
   int64_t nr = 1;
-  // The reduction index is (ci, kw, kh) as in the direct kernels, otherwise (kh, kw, ci).
+  // The reduction index is (ci, kd, kw, kh) as in the direct kernels, otherwise (kd, kh, kw, ci).
   bool is_direct = false;
-  int64_t kd = 0;             // 0: a kernel of two axes; never direct otherwise
+  int64_t kd = 0;             // 0: a kernel of two axes
   DType dtype = DType::kF32;  // packed as f32 for the direct kernels
   bool in_pairs = false;      // along ci, whose number is even
 
@@ -42,7 +42,10 @@ struct ConvPacking {
   loop::Packing loops() const;
 
  private:
-  int64_t rows() const { return kd == 0 ? kh : kd * kh; }
+  int64_t depth() const { return kd == 0 ? 1 : kd; }
+  // The slices of a kernel belong to its rows, or where it is direct to its channels.
+  int64_t channels() const { return is_direct ? ci_per_group * depth() : ci_per_group; }
+  int64_t rows() const { return is_direct ? kh : depth() * kh; }
 };
 
 // A depthwise convolution's weight: [channels, 1, kh, kw].

@@ -111,6 +111,9 @@ TEST(Packing, ConvOfThreeAxes) {
   for (const int64_t nr : {1, 8, 16}) {
     const ConvPacking packing{10, 3, 2, 3, 2, nr, false, 4};
     check({10, 3, 4, 2, 3}, packing, conv_weight_packing(conv, nr));
+    ConvPacking direct = packing;
+    direct.is_direct = true;
+    check({10, 3, 4, 2, 3}, direct, direct_weight_packing(conv, nr));
   }
 }
 
