@@ -153,6 +153,10 @@ class Case:
         return [helper.make_tensor_value_info(self.named(name), dtype, None)
                 for name in self.outputs()]
 
+    def multiply_adds(self):
+        return (self.batch * self.heads * self.queries * (self.past + self.keys) *
+                (self.key_size + self.value_size))
+
     def text(self):
         sizes = (f"batch {self.batch} heads {self.heads}/{self.kv_heads} queries {self.queries} "
                  f"keys {self.past}+{self.keys} sizes {self.key_size} {self.value_size}")

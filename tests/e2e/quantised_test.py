@@ -212,12 +212,13 @@ class Model:
             self.output(y, TensorProto.INT32)
         return self.anchors.append(y)
 
-    def save(self, path):
+    def model(self):
         graph = helper.make_graph(self.nodes, "g", self.inputs, self.outputs, self.constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
-        model.ir_version = 10
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+    def save(self, path):
         with open(path, "wb") as file:
-            file.write(model.SerializeToString())
+            file.write(self.model().SerializeToString())
 
 
 class Quantised(unittest.TestCase):
