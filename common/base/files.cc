@@ -113,6 +113,12 @@ Result<std::vector<std::byte>> read_file(const std::string& path) {
   if (path == "-") return read_descriptor(STDIN_FILENO);
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return file_error("open", path);
+  struct stat status{};
+  if (::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
+    ::close(fd);
+    errno = EISDIR;
+    return file_error("read", path);
+  }
   auto bytes = read_descriptor(fd);
   ::close(fd);
   if (!bytes) bytes.error().file = path;

@@ -1,4 +1,5 @@
 // Einsum, whose operands may have unknown ranks.
+#include <algorithm>
 #include <map>
 
 #include "common/ops/attribute_rows.h"
@@ -68,6 +69,8 @@ Result<void> infer_einsum(InferCall& call) {
     SLUICE_TRY(read_operand(call, i, equation.operands[i], letters));
   Dims dims;
   for (const char letter : equation.result) {
+    if (letter != kEinsumDots && std::ranges::count(equation.result, letter) > 1)
+      return call.bad_node("attribute 'equation' has '{}' twice in its result", letter);
     if (letter == kEinsumDots) {
       if (!letters.ellipsis) return call.give(0, call.dtype(0), std::nullopt);
       dims.insert(dims.end(), letters.ellipsis->begin(), letters.ellipsis->end());

@@ -426,6 +426,15 @@ TEST(Families, RecurrentAndAttention) {
        {"f32[T, N, 3]", "f32[1, 5, 3]", "f32[1, 4, 4]"},
        {hidden},
        {"error rows of input 'b'"}},
+      {Op::kRNN,
+       {"f32[T, N, 3]", "f32[1, 4, 3]", "f32[1, 4, 4]"},
+       {{"activations", std::vector<std::string>{"tanh"}}},
+       {"error attribute 'activations' has 'tanh', expected Affine, Elu,"}},
+      {Op::kGRU,
+       {"f32[T, N, 3]", "f32[2, 12, 3]", "f32[2, 12, 4]"},
+       {{"direction", std::string("bidirectional")},
+        {"activations", std::vector<std::string>{"Relu", "Tanh"}}},
+       {"error has 2 of the 4 names that GRU of two directions needs"}},
       {Op::kAttention,
        {"f32[N, 4, S, 8]", "f32[N, 2, T, 8]", "f32[N, 2, T, 6]", "_", "f32[N, 2, 5, 8]",
         "f32[N, 2, 5, 6]"},
@@ -452,6 +461,10 @@ TEST(Families, RecurrentAndAttention) {
        {{"equation", std::string("ij,jk->ik")}},
        {"error letter 'j' stands for different dims"}},
       {Op::kEinsum, {"f32[2]"}, {{"equation", std::string("i->%")}}, {"error '%'"}},
+      {Op::kEinsum,
+       {"f32[2]"},
+       {{"equation", std::string("i->ii")}},
+       {"error has 'i' twice in its"}},
   });
 }
 
@@ -687,6 +700,10 @@ TEST(Families, SignalsAndOthers) {
        {"u8[1, 1, 7, 7]", "f32[]", "u8[]", "u8[1, 1, 1, 1]", "f32[1]", "u8[1]", "f32[]", "u8[]"},
        {},
        {"u8[1, 1, 7, 7]"}},
+      {Op::kQLinearMatMul,
+       {"u8[2, 2]", "f32[]", "u8[]", "i8[2, 2]", "f32[]", "u8[]", "f32[]", "u8[]"},
+       {},
+       {"error input 'f' is u8, but input 'd' is i8"}},
       {Op::kDynamicQuantizeLinear, {"f32[N]"}, {}, {"u8[N]", "f32[]", "u8[]"}},
   });
 }

@@ -71,9 +71,17 @@ Result<void> infer_dynamic_quantize(InferCall& call) {
   return call.give(2, DType::kU8, Dims{});
 }
 
+// Of both operands and the result: numbers, a scale and a zero point. The operands' zero points
+// have their dtypes; that of the result says its dtype.
+Result<void> check_qlinear_dtypes(InferCall& call) {
+  for (size_t i = 0; i < 8; ++i) SLUICE_TRY(call.expect_dtype(i, kRealSet));
+  SLUICE_TRY(call.expect_same_dtype(2, 0));
+  return call.expect_same_dtype(5, 3);
+}
+
 // Infers x, x scale, x zero point, w, w scale, w zero point, y scale, y zero point, bias.
 Result<void> infer_qlinear_conv(InferCall& call) {
-  for (size_t i = 0; i < 8; ++i) SLUICE_TRY(call.expect_dtype(i, kRealSet));
+  SLUICE_TRY(check_qlinear_dtypes(call));
   SLUICE_TRY(call.expect_dtype(8, dtype_set({DType::kI32})));
   SLUICE_ASSIGN(Shape shape, convolution_shape(call, 0, 3));
   SLUICE_TRY(call.expect_rank(8, 1));
@@ -86,7 +94,7 @@ Result<void> infer_qlinear_conv(InferCall& call) {
 
 // Infers a, a scale, a zero point, b, b scale, b zero point, y scale, y zero point.
 Result<void> infer_qlinear_matmul(InferCall& call) {
-  for (size_t i = 0; i < 8; ++i) SLUICE_TRY(call.expect_dtype(i, kRealSet));
+  SLUICE_TRY(check_qlinear_dtypes(call));
   SLUICE_ASSIGN(Shape shape, matmul_shape(call, 0, 3));
   return call.give(0, call.dtype(7), std::move(shape));
 }

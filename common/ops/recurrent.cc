@@ -1,9 +1,13 @@
 // RNN, GRU, LSTM. X is [seq, batch, in], W [dirs, gates*hidden, in], R [dirs, gates*hidden,
 // hidden]; with layout 1 batch comes first in X and in the results.
+#include <algorithm>
+#include <string_view>
+
 #include "common/ops/attribute_rows.h"
 #include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
+#include "fmt/ranges.h"
 
 namespace sluice {
 namespace {
@@ -13,6 +17,28 @@ Result<int64_t> directions(const InferCall& call) {
   if (direction == "forward" || direction == "reverse") return 1;
   if (direction == "bidirectional") return 2;
   return call.bad_node("attribute 'direction' is '{}'", direction);
+}
+
+constexpr std::string_view kActivations[] = {
+    "Affine",  "Elu",      "HardSigmoid", "LeakyRelu", "Relu",           "ScaledTanh",
+    "Sigmoid", "Softplus", "Softsign",    "Tanh",      "ThresholdedRelu"};
+
+// Checks the activations, of which each direction has one for a cell of one gate, two for three
+// gates and three for four. More than that are not read.
+Result<void> check_activations(const InferCall& call, int64_t gates, int64_t directions) {
+  const auto names = call.node.get(attributes::Recurrent::activations);
+  const int64_t wanted = directions * (gates == 1 ? 1 : gates - 1);
+  if (names.empty()) return {};
+  if (static_cast<int64_t>(names.size()) < wanted)
+    return call.bad_node("attribute 'activations' has {} of the {} names that {} of {} needs",
+                         names.size(), wanted, op_name(call.node.op()),
+                         directions == 1 ? "one direction" : "two directions");
+  for (const std::string& name : names) {
+    if (std::ranges::find(kActivations, name) == std::end(kActivations))
+      return call.bad_node("attribute 'activations' has '{}', expected {}", name,
+                           fmt::join(kActivations, ", "));
+  }
+  return {};
 }
 
 template <int64_t gates>
@@ -25,6 +51,7 @@ Result<void> infer_recurrent(InferCall& call) {
   SLUICE_TRY(call.expect_rank(4, 1));
   SLUICE_TRY(call.expect_rank(5, 3));
   SLUICE_ASSIGN(const int64_t dirs, directions(call));
+  SLUICE_TRY(check_activations(call, gates, dirs));
   const int64_t layout = call.node.get(attributes::Recurrent::layout);
   if (layout != 0 && layout != 1) return call.bad_node("attribute 'layout' is {}", layout);
   Dim hidden = call.dim(2, 2);

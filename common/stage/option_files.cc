@@ -1,5 +1,6 @@
 #include "common/stage/option_files.h"
 
+#include <algorithm>
 #include <map>
 
 #include "common/base/files.h"
@@ -26,6 +27,10 @@ constexpr ListKey kListKeys[] = {
     {"black-list", "to-add", "deny"},  {"black-list", "to-remove", "gray"},
     {"gray-list", "to-add", "gray"},
 };
+
+bool is_list(std::string_view name) {
+  return std::ranges::find(kListKeys, name, &ListKey::list) != std::end(kListKeys);
+}
 
 std::string_view word_of(std::string_view list, std::string_view change) {
   for (const ListKey& key : kListKeys)
@@ -91,7 +96,7 @@ Result<std::string> mixlist_lines(std::string_view text) {
     return make_error(ErrorCode::kBadJson, "lists of operators are an object");
   WordsByOp words;
   for (const auto& [list, changes] : *json.as_object()) {
-    if (changes.as_object() == nullptr) return unknown_key(list, "");
+    if (changes.as_object() == nullptr || !is_list(list)) return unknown_key(list, "");
     for (const auto& [change, names] : *changes.as_object()) {
       const std::string_view word = word_of(list, change);
       if (word.empty()) return unknown_key(list, change);

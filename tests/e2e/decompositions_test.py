@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What the optimizer makes of an Einsum, and of products of integers with open scales, computes
-what numpy does, and leaves nothing on host_cpu.
+"""What Einsum, products of integers with open scales and a recurrent cell become computes what numpy
+does, and leaves nothing on host_cpu.
 
 usage: decompositions_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -51,6 +51,18 @@ class Decompositions(ProgramCase):
         wanted = np.einsum(equation, *(array.astype(np.float64) for array in inputs.values()))
         np.testing.assert_allclose(self.run_node(node, inputs, open_axis), wanted, rtol=1e-5,
                                    atol=1e-5)
+
+    def test_cell_of_one_matrix(self):
+        """Both products of the cell read the same weights, which each packs as it reads them."""
+        random = np.random.default_rng(2)
+        x, w = (random.uniform(-1, 1, dims).astype(np.float32) for dims in ((3, 2, 5), (1, 5, 5)))
+        node = helper.make_node("RNN", ["x", "w", "w"], ["y"], hidden_size=5)
+        state, wanted = np.zeros((2, 5)), []
+        for row in x:
+            state = np.tanh((row + state) @ w[0].T)
+            wanted.append(state[np.newaxis])
+        np.testing.assert_allclose(self.run_node(node, {"x": x, "w": w}), np.array(wanted),
+                                   rtol=1e-5, atol=1e-5)
 
     def test_einsum(self):
         self.einsum("bik,bjk->bij", (3, 4, 6), (3, 5, 6), open_axis=1)

@@ -277,6 +277,17 @@ class Quantised(unittest.TestCase):
             model.add_integer(op)
         self.check(model)
 
+    def test_open_zero_points(self):
+        """Those of weights that are constants."""
+        model = Model(14)
+        for weights, type in (([2, 3, 1, 1], np.uint8), ([32, 64, 3, 3], np.int8)):
+            x = model.input(np.uint8, 1, weights[1], 8, 8)
+            inputs = [x, model.constant(model.bytes(type, *weights)), model.constant(np.uint8(94)),
+                      model.input(type)]
+            model.anchors.append(model.node("ConvInteger", inputs))
+            model.output(model.anchors[-1], TensorProto.INT32)
+        self.check(model)
+
     def test_integers(self):
         model = Model(12)
         for op in ("QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger",

@@ -14,6 +14,8 @@
 // the lines of --customize-dtypes, each of which is compared with each node.
 //
 // Must run on whole operators: a pattern of several nodes does not look through Casts.
+#include <algorithm>
+
 #include "common/base/log.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/precision/half_tolerance.h"
@@ -149,6 +151,17 @@ bool has_annotations(const Graph& graph) {
   return false;
 }
 
+void warn_of(const std::vector<std::string>& unmatched_lines) {
+  constexpr size_t kNamed = 10;
+  const size_t named = std::min(unmatched_lines.size(), kNamed);
+  const auto warn = [](const std::string& what) {
+    log_warning("sluice-optimize", "--customize-dtypes: " + what);
+  };
+  for (size_t i = 0; i < named; ++i) warn(fmt::format("'{}' fits no node", unmatched_lines[i]));
+  if (unmatched_lines.size() > named)
+    warn(fmt::format("and {} more lines", unmatched_lines.size() - named));
+}
+
 }  // namespace
 
 Result<bool> choose_precision(Graph& root, const Options& options) {
@@ -158,8 +171,7 @@ Result<bool> choose_precision(Graph& root, const Options& options) {
     return PrecisionChooser(graph, policy).run();
   };
   SLUICE_ASSIGN(const bool changed, on_every_graph(root, rewrite));
-  for (const std::string& line : policy.unmatched_lines())
-    log_warning("sluice-optimize", fmt::format("--customize-dtypes: '{}' fits no node", line));
+  warn_of(policy.unmatched_lines());
   return changed;
 }
 

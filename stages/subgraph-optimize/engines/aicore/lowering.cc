@@ -6,6 +6,7 @@
 #include "common/ir/value_storage.h"
 #include "common/loop/lowering.h"
 #include "common/ops/attributes.h"
+#include "stages/subgraph-optimize/engines/launch_operands.h"
 
 namespace sluice {
 namespace {
@@ -105,10 +106,22 @@ void Lowering::erase_unread_copies() {
     if (!(*node)->output().is_used()) graph_.erase_node(**node);
 }
 
+namespace {
+
+std::vector<int64_t> packed_dims(const Type& operand, const BuildChain& pack) {
+  Module module;
+  Graph& body = module.add_graph("pack", GraphRole::kFused);
+  Chain chain(body, body.add_input(module.intern(operand)));
+  pack(chain);
+  return chain.dims();
+}
+
+}  // namespace
+
 Result<Value*> Lowering::packed(Value& operand, const BuildChain& pack, const loop::Packing& loops,
                                 Node* before) {
   Module& module = graph_.module();
-  Value*& known = packed_[{operand.id(), loops}];
+  Value*& known = packed_[{operand.id(), loops, packed_dims(operand.type(), pack)}];
   if (known != nullptr) return known;
   const std::string name = operand.name() + ":packed";
   if (operand.is_constant())
@@ -141,9 +154,11 @@ Result<Value*> Lowering::computed(const std::vector<Value*>& inputs,
   node.placement.engine = EngineId::kAicore;
   node.output().set_type(result.type_id());
   node.output().set_name(name);
-  SLUICE_ASSIGN(const loop::LoweredNode lowered, loop::lower_node(node));
+  SLUICE_ASSIGN(loop::LoweredNode lowered, loop::lower_node(node));
   node.placement.kernel = add_loop_kernel(module, options_, kernels_, lowered.graph, name);
-  return &node.output();
+  Node& launched = give_launch_operands(node, lowered);
+  if (&launched != &node) graph_.erase_node(node);
+  return &launched.output();
 }
 
 Value& Lowering::operand_value(const Contraction& contraction, const Value& inside) {

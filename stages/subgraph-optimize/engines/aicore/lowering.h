@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "common/base/result.h"
@@ -97,7 +98,8 @@ class Lowering {
   ControlEdges control_;
   std::map<std::pair<int32_t, StorageMap>, Value*> copies_;  // by value id and map
   std::vector<Node*> trans_data_;
-  std::map<std::pair<int32_t, loop::Packing>, Value*> packed_;  // by value id
+  // By value id, bytes and dims: views of one packed operand differ in these.
+  std::map<std::tuple<int32_t, loop::Packing, std::vector<int64_t>>, Value*> packed_;
 };
 
 Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction);  // MatMul and Gemm
