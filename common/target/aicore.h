@@ -55,8 +55,8 @@ const Value& value_of_sums(const Node& anchor);
 // Returns true when the epilogue of a contraction can read a value of this type: f32, broadcast
 // along any axes of the anchor's result that its kernels walk one by one. Along the axes of an
 // image a convolution's operand is either whole or broadcast; an operand of another rank, which has
-// no layout, has channels or pixels only, and one of phases channels only. Along the rows of integer matrices, and the pixels of all
-// images of integers, it is either whole or broadcast.
+// no layout, has channels or pixels only, and one of phases channels only. Along the rows of
+// integer matrices, and the pixels of all images of integers, it is either whole or broadcast.
 bool is_epilogue_operand(const Type& operand, const Node& anchor, bool is_quantized);
 
 // Returns true when a node can be in an epilogue: it is elementwise, the loops of the engine vector

@@ -29,8 +29,7 @@ bool is_depthwise(const Node& conv) {
 }
 
 FormatWish wish_of(const Node& conv) {
-  if (conv.op() != Op::kConv || is_depthwise(conv))
-    return FormatWish::kPrefersNhwc;
+  if (conv.op() != Op::kConv || is_depthwise(conv)) return FormatWish::kPrefersNhwc;
   const int64_t channels =
       value_of_sums(conv).type().dims[1].value / conv.get(attributes::Conv::group);
   return channels < kFewChannels ? FormatWish::kPrefersDense : FormatWish::kPrefersNhwc;

@@ -10,10 +10,10 @@
 //
 // Every stride-th element of the result along an axis, a phase, is what an ordinary convolution by
 // some of the taps gives: transposed_phases.h. Phases of the same size are one convolution with so
-// many times the channels; a stride of 1 has one phase. The bias, like other elementwise nodes
-// after it, is computed where phases are joined, which moves all elements anyway; of a single
-// phase it stays the convolution's. Legal because each element of the result is the sum of the
-// same products.
+// many times the channels, whose kernel puts their elements into their places where it can
+// (fuse-contraction-epilogue); a stride of 1 has one phase. The bias, like other elementwise nodes
+// after it, is computed where phases are joined; of a single phase it stays the convolution's.
+// Legal because each element of the result is the sum of the same products.
 //
 // Weights are taken apart by nodes; those over constants become constant expressions. Sizes may be
 // symbolic. The node stays where the number of phases is large, where its result is not larger

@@ -46,7 +46,7 @@ double plane_cycles(const ConvSpec& s, const DirectGeometry& geometry,
                     const DeviceProfile& profile) {
   if (geometry.in_place) return 0;
   const int lanes = profile.vector_bits / 32;
-  const double vectors = static_cast<double>(ceil_div(s.ow.nominal, lanes));
+  const double vectors = static_cast<double>(ceil_div(geometry.columns(s), lanes));
   const double access = static_cast<double>(profile.costs.access) / 100;
   // Vectors without masks are copied in pieces.
   const double pieces = profile.vector_bits >= 256 ? 1 : 1.5;
@@ -59,10 +59,10 @@ double plane_cycles(const ConvSpec& s, const DirectGeometry& geometry,
 bool has_phases(const ConvSpec& s) { return s.phases.count() > 1; }
 
 // Returns the floats of the phases of a channel tile.
-int64_t phase_floats(const ConvSpec& s, int64_t chunk_rows, int64_t tile_rows) {
-  return has_phases(s)
-             ? s.phases.count() * tile_rows * chunk_rows * s.ow.nominal + DirectGeometry::kPastEnd
-             : 0;
+int64_t phase_floats(const ConvSpec& s, const DirectGeometry& geometry, int64_t tile_rows) {
+  return has_phases(s) ? s.phases.count() * tile_rows * geometry.chunk_rows * geometry.columns(s) +
+                             DirectGeometry::kPastEnd
+                       : 0;
 }
 
 // Returns the floats of a chunk that should stay in the second cache. Of phases, the input is read
@@ -71,7 +71,7 @@ int64_t chunk_floats(const ConvSpec& s, int64_t rows, const DeviceProfile& profi
   const DirectGeometry geometry(s, rows);
   const int64_t input = has_phases(s) && geometry.in_place ? s.ci / s.groups * rows * s.ow.nominal
                                                            : geometry.scratch_floats(s);
-  return input + phase_floats(s, rows, profile.vector_registers);
+  return input + phase_floats(s, geometry, profile.vector_registers);
 }
 
 int64_t choose_chunk_rows(const ConvSpec& s, const DeviceProfile& profile) {
@@ -176,15 +176,14 @@ DirectConvPlan choose_direct_plan(const ConvSpec& spec, const DeviceProfile& pro
   const DirectGeometry geometry(s, plan.chunk_rows);
   plan.possible = can_have_phases(spec) && s.kh <= kMaxKernel && s.kw <= kMaxKernel &&
                   s.stride_w <= 8 && s.x_pixel_stride == 0 && s.y_pixel_stride == 0;
-  const int64_t positions = plan.chunk_rows * s.ow.nominal;
+  const int64_t positions = plan.chunk_rows * geometry.columns(s);
   // A symbolic width fills chunks more or less; half of the weight is on the nominal width.
   std::vector<int64_t> sizes(is_fixed(spec) ? 1 : 8, positions);
   for (int64_t part = 8; part < 16 && !is_fixed(spec); ++part)
     sizes.push_back(ceil_div(positions * part, 16));
   choose_direct_tile(s, sizes, profile, plan);
-  plan.scratch_bytes = static_cast<uint64_t>(geometry.scratch_floats(s) +
-                                             phase_floats(s, plan.chunk_rows, plan.rows)) *
-                       4;
+  plan.scratch_bytes =
+      static_cast<uint64_t>(geometry.scratch_floats(s) + phase_floats(s, geometry, plan.rows)) * 4;
   if (plan.scratch_bytes > static_cast<uint64_t>(profile.scratch_limit)) plan.possible = false;
   if (!is_fixed(spec) && !geometry.in_place) bound_chunks(spec, geometry, profile, plan);
   int64_t items = s.n.nominal * s.groups * s.depth.out.nominal * plan.chunks;

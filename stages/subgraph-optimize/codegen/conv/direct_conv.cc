@@ -10,7 +10,6 @@
 #include "stages/subgraph-optimize/codegen/conv/phase_join.h"
 #include "stages/subgraph-optimize/codegen/conv/phase_places.h"
 #include "stages/subgraph-optimize/codegen/cost.h"
-#include "stages/subgraph-optimize/codegen/emit/choice.h"
 #include "stages/subgraph-optimize/codegen/emit/elements.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
 
@@ -51,9 +50,11 @@ class DirectEmitter {
   Result<GeneratedKernel> emit(const std::string& entry) {
     const DirectOutput output = has_phases() ? DirectOutput{&no_epilogue_, phase_positions()}
                                              : DirectOutput{&s_.epilogue, output_pixels(s_)};
-    DirectTiles tiles(b_, s_, plan_, geometry_, output, direct_tiles(s_, plan_, b_.has_masks()));
+    DirectTiles tiles(b_, s_, plan_, geometry_, output,
+                      direct_tiles(s_, plan_, geometry_, b_.has_masks()));
     tiles_ = &tiles;
-    if (has_phases()) join_ = emit_phase_join(b_, s_, plan_.rows * phase_positions());
+    if (has_phases())
+      join_ = emit_phase_join(b_, s_, geometry_.columns(s_), plan_.rows * phase_positions());
     if (!geometry_.in_place) copy_ = emit_plane_copy(b_, s_, geometry_, cuts_rows());
     begin(entry);
     if (is_fixed(s_)) {
@@ -77,15 +78,6 @@ class DirectEmitter {
   }
 
  private:
-  struct Chunk {
-    Value *image, *group, *slice, *first_row;
-    Value* part = nullptr;          // of the channel tiles
-    Value* first_column = nullptr;  // of a piece; null: the chunk has all columns
-    PlaneLayout layout;
-    Value* rows = nullptr;
-    Value* first_pixel = nullptr;  // of the output's channel
-  };
-
   void begin(const std::string& entry) {
     b_.begin_kernel(entry);
     if (!is_fixed(s_)) b_.set_symbols(b_.symbols_argument());
@@ -98,74 +90,32 @@ class DirectEmitter {
   int64_t reduction() const { return s_.ci / s_.groups * kernel_positions(s_); }
   bool has_phases() const { return s_.phases.count() > 1; }
   // Returns the floats from one channel of a phase in scratch to the next.
-  int64_t phase_positions() const { return plan_.chunk_rows * s_.ow.factor; }
-  int64_t tile_pixels() const { return int64_t{plan_.lanes} * plan_.vectors; }
+  int64_t phase_positions() const { return plan_.chunk_rows * geometry_.columns(s_); }
   // Returns whether rows are cut into pieces: a width known only when the kernel runs may be too
   // wide for the scratch.
   bool cuts_rows() const { return plan_.piece_columns > 0; }
 
-  // ---- chunks
-
   void emit_chunks(const DirectCut& cut) {
-    Value* of_slice = cut.pieces ? b_.mul(cut.chunks, cut.pieces) : cut.chunks;
-    Value* items = b_.mul(of_slice, s_.n * s_.depth.out * (s_.groups * plan_.parts));
-    Value* blocks = is_fixed(s_) ? b_.index(plan_.blocks) : b_.blocks();
-    const auto range = b_.partition(items, b_.block(), blocks);
-    b_.loop(range.first, range.second, 1, [&](Value* item) {
-      Value* part = b_.mod(item, plan_.parts);
-      item = b_.div(item, plan_.parts);
-      Value* number = cut.pieces ? b_.div(item, cut.pieces) : item;
-      Value *row_chunk = b_.mod(number, cut.chunks), *outer = b_.div(number, cut.chunks);
-      Value* remainder = b_.div(outer, b_.value(s_.depth.out));
-      Chunk chunk{b_.div(remainder, s_.groups), b_.mod(remainder, s_.groups),
-                  b_.mod(outer, b_.value(s_.depth.out)), b_.mul(row_chunk, cut.chunk_rows)};
-      chunk.layout = cut.layout, chunk.part = part;
-      if (cut.pieces) {
-        Value* columns = cut.layout.columns;
-        chunk.first_column = b_.mul(b_.mod(item, cut.pieces), columns);
-        chunk.layout.columns = b_.min(columns, b_.sub(b_.value(s_.ow), chunk.first_column));
-      }
-      with_rows(cut, row_chunk, chunk);
-    });
+    for_each_chunk(b_, s_, plan_, cut, [&](const DirectChunk& chunk) { emit_chunk(chunk); });
   }
 
-  // Emits the chunk, with constants for rows that are known.
-  void with_rows(const DirectCut& cut, Value* row_chunk, Chunk chunk) {
-    const auto emit = [&](Value* rows) {
-      chunk.rows = rows;
-      emit_chunk(chunk);
-    };
-    if (!is_fixed(s_)) {
-      // The last chunks may be shorter, or empty.
-      Value* left = b_.sub(b_.value(s_.oh), chunk.first_row);
-      return emit(b_.max(b_.min(cut.chunk_rows, left), b_.index(0)));
-    }
-    if (last_chunk_rows(s_, plan_) == plan_.chunk_rows) return emit(cut.chunk_rows);
-    b_.if_else(
-        b_.ir().CreateICmpSLT(row_chunk, b_.index(plan_.chunks - 1)), [&] { emit(cut.chunk_rows); },
-        [&] { emit(b_.index(last_chunk_rows(s_, plan_))); });
-  }
-
-  void emit_chunk(Chunk& chunk) {
-    Value* row = b_.add(b_.mul(chunk.slice, s_.oh), chunk.first_row);
-    chunk.first_pixel = b_.mul(row, s_.ow);
-    if (chunk.first_column) chunk.first_pixel = b_.add(chunk.first_pixel, chunk.first_column);
+  void emit_chunk(const DirectChunk& chunk) {
     Value* planes =
         geometry_.in_place ? in_memory_.at(input(chunk), chunk.first_pixel) : copied_planes(chunk);
     if (has_phases()) return emit_phases(chunk, planes);
-    emit_pixels(chunk, [&](Value* pixel, const DirectTile& tile, Value* active) {
+    for_each_pixel_tile(b_, plan_, chunk, [&](Value* pixel, const DirectTile& tile, Value* active) {
       emit_channels(chunk, planes, pixel, tile, active);
     });
   }
 
   // Returns the first input channel of the chunk's group.
-  Value* input(const Chunk& chunk) {
+  Value* input(const DirectChunk& chunk) {
     Value* channel = b_.add(b_.mul(chunk.image, s_.ci), b_.mul(chunk.group, s_.ci / s_.groups));
     return in_memory_.at(x_, b_.mul(channel, input_pixels(s_)));
   }
 
   // Copies the chunk's input into scratch.
-  Value* copied_planes(const Chunk& chunk) {
+  Value* copied_planes(const DirectChunk& chunk) {
     Value *x = input(chunk), *planes = b_.scratch();
     Value* plane_rows = b_.add(chunk.rows, b_.index(geometry_.max_shift));
     Value* top = b_.add(b_.mul(chunk.first_row, s_.stride_h), b_.index(-s_.pad_top));
@@ -174,7 +124,7 @@ class DirectEmitter {
       const auto copy = [&](Value* kd) {
         Value* number = b_.add(b_.mul(ci, s_.depth.kernel), kd);
         Value* to =
-            b_.at(planes, b_.mul(b_.mul(number, chunk.layout.plane), geometry_.plane_columns(s_)));
+            b_.at(planes, b_.mul(b_.mul(number, chunk.layout.plane), geometry_.slice_planes(s_)));
         IrValues arguments = slice_of(chunk, channel, kd, top);
         arguments.insert(arguments.begin() + 1, to);
         arguments.push_back(plane_rows);
@@ -189,7 +139,7 @@ class DirectEmitter {
 
   // Returns the input slice under kd, and the first of its rows. In place of a slice outside of the
   // image it is rows below the first one.
-  IrValues slice_of(const Chunk& chunk, Value* channel, Value* kd, Value* top) {
+  IrValues slice_of(const DirectChunk& chunk, Value* channel, Value* kd, Value* top) {
     if (!is_3d(s_)) return {channel, top};
     Value* first = b_.add(b_.mul(chunk.slice, s_.depth.stride), b_.index(-s_.depth.pad));
     Value* id = b_.add(first, b_.mul(kd, s_.depth.dilation));
@@ -199,48 +149,15 @@ class DirectEmitter {
             b_.ir().CreateSelect(is_inside, top, b_.value(s_.h))};
   }
 
-  void add_layout(const Chunk& chunk, IrValues& arguments) {
+  void add_layout(const DirectChunk& chunk, IrValues& arguments) {
     if (is_fixed(s_)) return;
     Value* first_column = chunk.first_column ? chunk.first_column : b_.index(0);
     arguments.insert(arguments.end(), {b_.symbols(), chunk.layout.columns, chunk.layout.phase,
                                        chunk.layout.plane, first_column});
   }
 
-  // ---- tiles
-
-  using PixelBody = std::function<void(Value* pixel, const DirectTile& tile, Value* active)>;
-
-  // Calls the body for the pixel tiles of a chunk.
-  void emit_pixels(const Chunk& chunk, const PixelBody& body) {
-    const int lanes = plan_.lanes;
-    Value* positions = b_.mul(chunk.rows, chunk.layout.columns);
-    Value* whole = b_.mul(b_.div(positions, tile_pixels()), tile_pixels());
-    b_.loop(b_.index(0), whole, tile_pixels(),
-            [&](Value* pixel) { body(pixel, {1, plan_.vectors, lanes, lanes}, b_.index(lanes)); });
-    const auto emit_last = [&](Value* pixel, const DirectTile& tile, Value* active) {
-      if (tile.vectors > 0) body(pixel, tile, active);
-    };
-    if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(positions)) {
-      const DirectTile tile = remainder_tile(plan_, known->getSExtValue());
-      return emit_last(whole, tile, b_.index(tile.active));
-    }
-    Value *remainder = b_.sub(positions, whole), *all = b_.index(lanes);
-    if (b_.has_masks()) {
-      Value* count = b_.ceil_div(remainder, all);
-      Value* active = b_.sub(remainder, b_.mul(b_.sub(count, b_.index(1)), lanes));
-      return emit_choice(b_, count, numbers(0, plan_.vectors),
-                         [&](int used) { emit_last(whole, {1, used, 0, lanes}, active); });
-    }
-    Value* in_vectors = b_.div(remainder, all);
-    emit_choice(b_, in_vectors, numbers(0, plan_.vectors - 1),
-                [&](int used) { emit_last(whole, {1, used, lanes, lanes}, all); });
-    emit_choice(b_, b_.mod(remainder, all), numbers(0, lanes - 1), [&](int pixels) {
-      emit_last(b_.add(whole, b_.mul(in_vectors, lanes)), {1, pixels, 1, 1}, b_.index(1));
-    });
-  }
-
   // Calls the tiles of all output channels of the group over one tile of pixels.
-  void emit_channels(const Chunk& chunk, Value* planes, Value* pixel, DirectTile tile,
+  void emit_channels(const DirectChunk& chunk, Value* planes, Value* pixel, DirectTile tile,
                      Value* active) {
     const int64_t whole = channels_ / plan_.rows;
     Value* at = b_.at(planes, pixel);
@@ -257,7 +174,7 @@ class DirectEmitter {
   }
 
   // Emits the chunk's part of the channels of all phases.
-  void emit_phases(const Chunk& chunk, Value* planes) {
+  void emit_phases(const DirectChunk& chunk, Value* planes) {
     const int64_t whole = channels_ / plan_.rows, tiles = ceil_div(channels_, plan_.rows);
     const auto [first, last] = b_.partition(tiles, chunk.part, plan_.parts);
     const auto emit = [&](Value* number, int rows) {
@@ -277,17 +194,16 @@ class DirectEmitter {
     return b_.at(b_.scratch(), geometry_.in_place ? 0 : geometry_.scratch_floats(s_));
   }
 
-  void emit_phase(const Chunk& chunk, Value* planes, Value* number, int rows, Value* phase) {
+  void emit_phase(const DirectChunk& chunk, Value* planes, Value* number, int rows, Value* phase) {
     const ConvPhases& p = s_.phases;
     const PhasePlace row = find_phase(b_, b_.div(phase, p.w), p.h, p.cut_top);
     const PhasePlace column = find_phase(b_, b_.mod(phase, p.w), p.w, p.cut_left);
-    Value* shift =
-        b_.add(b_.mul(row.shift, chunk.layout.columns), b_.mul(column.shift, chunk.layout.plane));
+    Value* shift = b_.add(b_.mul(row.shift, chunk.layout.columns), column.shift);
     Value* entry = b_.add(b_.mul(chunk.group, p.count()), phase);
     Value* panel = b_.add(b_.mul(entry, ceil_div(channels_, plan_.rows)), number);
     Value* place = b_.add(b_.mul(row.place, p.w), column.place);
     Value* sums = b_.at(phase_sums(), b_.mul(place, plan_.rows * phase_positions()));
-    emit_pixels(chunk, [&](Value* pixel, DirectTile tile, Value* active) {
+    for_each_pixel_tile(b_, plan_, chunk, [&](Value* pixel, DirectTile tile, Value* active) {
       tile.rows = rows;
       tiles_->call(tile, {b_.at(b_.at(planes, shift), pixel),
                           b_.at(weights_, b_.mul(panel, reduction() * plan_.rows)),
@@ -298,7 +214,7 @@ class DirectEmitter {
     });
   }
 
-  void join_phases(const Chunk& chunk, Value* number, int rows) {
+  void join_phases(const DirectChunk& chunk, Value* number, int rows) {
     b_.loop(b_.index(0), b_.index(rows), 1, [&](Value* row) {
       Value* channel =
           b_.add(b_.mul(chunk.group, channels_), b_.add(b_.mul(number, plan_.rows), row));
@@ -318,7 +234,7 @@ class DirectEmitter {
   }
 
   // Returns what the call for a channel tile at an output pixel reads and writes.
-  DirectTileCall call_of(const Chunk& chunk, Value* number, Value* column) {
+  DirectTileCall call_of(const DirectChunk& chunk, Value* number, Value* column) {
     Value* panel = b_.add(b_.mul(chunk.group, ceil_div(channels_, plan_.rows)), number);
     Value* channel = b_.add(b_.mul(chunk.group, channels_), b_.mul(number, plan_.rows));
     Value* plane = b_.add(b_.mul(chunk.image, s_.co), channel);

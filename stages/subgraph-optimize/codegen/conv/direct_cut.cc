@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
+#include "stages/subgraph-optimize/codegen/emit/choice.h"
 
 namespace sluice {
 namespace {
@@ -15,13 +16,42 @@ Value* spread(KernelBuilder& b, Value* floats) {
   return b.mul(b.ir().CreateOr(lines, b.index(1)), kScratchLine);
 }
 
+// Returns the rows of the last of the plan's chunks.
+int64_t last_chunk_rows(const ConvSpec& s, const DirectConvPlan& plan) {
+  return s.oh.factor - (plan.chunks - 1) * plan.chunk_rows;
+}
+
+// Returns, for one channel, the tile of what is left of so many pixels after whole tiles; 0
+// vectors: nothing is left.
+DirectTile remainder_tile(const DirectConvPlan& plan, int64_t positions) {
+  const int remainder = static_cast<int>(positions % (int64_t{plan.lanes} * plan.vectors));
+  const int vectors = static_cast<int>(ceil_div(remainder, plan.lanes));
+  return {1, vectors, remainder - (vectors - 1) * plan.lanes, plan.lanes};
+}
+
+// Calls the body with the rows of a chunk, which are constants where they are known.
+void with_rows(KernelBuilder& b, const ConvSpec& s, const DirectConvPlan& plan,
+               const DirectCut& cut, Value* number, Value* first_row,
+               const std::function<void(Value* rows)>& body) {
+  if (!is_fixed(s)) {
+    Value* left = b.sub(b.value(s.oh), first_row);
+    return body(b.max(b.min(cut.chunk_rows, left), b.index(0)));
+  }
+  const int64_t last = last_chunk_rows(s, plan);
+  if (last == plan.chunk_rows) return body(cut.chunk_rows);
+  b.if_else(
+      b.ir().CreateICmpSLT(number, b.index(plan.chunks - 1)), [&] { body(cut.chunk_rows); },
+      [&] { body(b.index(last)); });
+}
+
 // Returns the tiles of one channel that make up any chunk.
-std::vector<DirectTile> pixel_tiles(const ConvSpec& s, const DirectConvPlan& plan, bool has_masks) {
+std::vector<DirectTile> pixel_tiles(const ConvSpec& s, const DirectConvPlan& plan,
+                                    const DirectGeometry& geometry, bool has_masks) {
   const int lanes = plan.lanes;
   std::vector<DirectTile> tiles = {{1, plan.vectors, lanes, lanes}};
   if (is_fixed(s)) {
     for (const int64_t rows : {plan.chunk_rows, last_chunk_rows(s, plan)}) {
-      const DirectTile remainder = remainder_tile(plan, rows * s.ow.factor);
+      const DirectTile remainder = remainder_tile(plan, rows * geometry.columns(s));
       if (remainder.vectors > 0 && std::ranges::find(tiles, remainder) == tiles.end())
         tiles.push_back(remainder);
     }
@@ -67,28 +97,81 @@ DirectCut computed_cut(KernelBuilder& b, const ConvSpec& s, const DirectConvPlan
   return cut;
 }
 
-int64_t last_chunk_rows(const ConvSpec& s, const DirectConvPlan& plan) {
-  return s.oh.factor - (plan.chunks - 1) * plan.chunk_rows;
-}
-
-DirectTile remainder_tile(const DirectConvPlan& plan, int64_t positions) {
-  const int remainder = static_cast<int>(positions % (int64_t{plan.lanes} * plan.vectors));
-  const int vectors = static_cast<int>(ceil_div(remainder, plan.lanes));
-  return {1, vectors, remainder - (vectors - 1) * plan.lanes, plan.lanes};
-}
-
 std::vector<DirectTile> direct_tiles(const ConvSpec& s, const DirectConvPlan& plan,
-                                     bool has_masks) {
+                                     const DirectGeometry& geometry, bool has_masks) {
   const int64_t channels = result_channels(s) / s.groups;
   std::vector<DirectTile> tiles;
   for (const int rows : {plan.rows, static_cast<int>(channels % plan.rows)}) {
     if (rows == 0 || rows > channels) continue;
-    for (DirectTile tile : pixel_tiles(s, plan, has_masks)) {
+    for (DirectTile tile : pixel_tiles(s, plan, geometry, has_masks)) {
       tile.rows = rows;
       tiles.push_back(tile);
     }
   }
   return tiles;
+}
+
+void for_each_chunk(KernelBuilder& b, const ConvSpec& s, const DirectConvPlan& plan,
+                    const DirectCut& cut,
+                    const std::function<void(const DirectChunk& chunk)>& body) {
+  Value* of_slice = cut.pieces ? b.mul(cut.chunks, cut.pieces) : cut.chunks;
+  Value* items = b.mul(of_slice, s.n * s.depth.out * (s.groups * plan.parts));
+  const auto range = b.partition(items, b.block(), is_fixed(s) ? b.index(plan.blocks) : b.blocks());
+  b.loop(range.first, range.second, 1, [&](Value* item) {
+    Value *part = b.mod(item, plan.parts), *piece = b.div(item, plan.parts);
+    Value* number = cut.pieces ? b.div(piece, cut.pieces) : piece;
+    Value *row_chunk = b.mod(number, cut.chunks), *outer = b.div(number, cut.chunks);
+    Value *deep = b.value(s.depth.out), *remainder = b.div(outer, deep);
+    DirectChunk chunk{b.div(remainder, s.groups),
+                      b.mod(remainder, s.groups),
+                      b.mod(outer, deep),
+                      b.mul(row_chunk, cut.chunk_rows),
+                      part,
+                      cut.layout};
+    Value* row = b.add(b.mul(chunk.slice, s.oh), chunk.first_row);
+    chunk.first_pixel = b.mul(row, s.ow);
+    if (cut.pieces) {
+      Value* columns = cut.layout.columns;
+      chunk.first_column = b.mul(b.mod(piece, cut.pieces), columns);
+      chunk.layout.columns = b.min(columns, b.sub(b.value(s.ow), chunk.first_column));
+      chunk.first_pixel = b.add(chunk.first_pixel, chunk.first_column);
+    }
+    with_rows(b, s, plan, cut, row_chunk, chunk.first_row, [&](Value* rows) {
+      chunk.rows = rows;
+      body(chunk);
+    });
+  });
+}
+
+void for_each_pixel_tile(
+    KernelBuilder& b, const DirectConvPlan& plan, const DirectChunk& chunk,
+    const std::function<void(Value* pixel, const DirectTile& tile, Value* active)>& body) {
+  const int lanes = plan.lanes;
+  const int64_t pixels = int64_t{lanes} * plan.vectors;
+  Value *positions = b.mul(chunk.rows, chunk.layout.columns), *all = b.index(lanes);
+  Value* whole = b.mul(b.div(positions, pixels), pixels);
+  b.loop(b.index(0), whole, pixels,
+         [&](Value* pixel) { body(pixel, {1, plan.vectors, lanes, lanes}, all); });
+  const auto emit_last = [&](Value* pixel, const DirectTile& tile, Value* active) {
+    if (tile.vectors > 0) body(pixel, tile, active);
+  };
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(positions)) {
+    const DirectTile tile = remainder_tile(plan, known->getSExtValue());
+    return emit_last(whole, tile, b.index(tile.active));
+  }
+  Value* remainder = b.sub(positions, whole);
+  if (b.has_masks()) {
+    Value* count = b.ceil_div(remainder, all);
+    Value* active = b.sub(remainder, b.mul(b.sub(count, b.index(1)), lanes));
+    return emit_choice(b, count, numbers(0, plan.vectors),
+                       [&](int used) { emit_last(whole, {1, used, 0, lanes}, active); });
+  }
+  Value* in_vectors = b.div(remainder, all);
+  emit_choice(b, in_vectors, numbers(0, plan.vectors - 1),
+              [&](int used) { emit_last(whole, {1, used, lanes, lanes}, all); });
+  emit_choice(b, b.mod(remainder, all), numbers(0, lanes - 1), [&](int count) {
+    if (count > 0) body(b.add(whole, b.mul(in_vectors, lanes)), {1, count, 1, 1}, b.index(1));
+  });
 }
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// How a direct convolution cuts the rows of an output slice into chunks.
+// How a direct convolution cuts its output into chunks of rows, and these into tiles of pixels.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/conv/direct_tile.h"
@@ -20,15 +20,29 @@ DirectCut planned_cut(KernelBuilder& builder, const ConvSpec& spec, const Direct
 DirectCut computed_cut(KernelBuilder& builder, const ConvSpec& spec, const DirectConvPlan& plan,
                        const DirectGeometry& geometry);
 
-// Returns the rows of the last of the plan's chunks.
-int64_t last_chunk_rows(const ConvSpec& spec, const DirectConvPlan& plan);
+// A chunk of the rows of one output slice; sizes that are known are constants.
+struct DirectChunk {
+  llvm::Value *image, *group, *slice, *first_row;
+  llvm::Value* part;                    // of the channel tiles
+  PlaneLayout layout;                   // whose columns are those of the piece
+  llvm::Value* first_column = nullptr;  // of a piece; null: the chunk has all columns
+  llvm::Value* rows = nullptr;
+  llvm::Value* first_pixel = nullptr;  // of the output's channel
+};
 
-// Returns, for one channel, the tile of what is left of so many pixels after whole tiles; 0
-// vectors: nothing is left.
-DirectTile remainder_tile(const DirectConvPlan& plan, int64_t positions);
+// Emits the loop over the chunks of the block.
+void for_each_chunk(KernelBuilder& builder, const ConvSpec& spec, const DirectConvPlan& plan,
+                    const DirectCut& cut,
+                    const std::function<void(const DirectChunk& chunk)>& body);
+
+// Emits the loops over the tiles of pixels of a chunk, each for one channel.
+void for_each_pixel_tile(KernelBuilder& builder, const DirectConvPlan& plan,
+                         const DirectChunk& chunk,
+                         const std::function<void(llvm::Value* pixel, const DirectTile& tile,
+                                                  llvm::Value* active)>& body);
 
 // Returns the tiles that make up any chunk.
 std::vector<DirectTile> direct_tiles(const ConvSpec& spec, const DirectConvPlan& plan,
-                                     bool has_masks);
+                                     const DirectGeometry& geometry, bool has_masks);
 
 }  // namespace sluice

@@ -7,8 +7,9 @@
 // offset, over row ends: a convolution becomes a matrix product whose second operand overlaps
 // itself. Output slices of a 3-d image have planes of their own.
 //
-// The phases of a transposed convolution, whose sizes are fixed, read the same planes, from offsets
-// of their own.
+// The phases of a transposed convolution, whose sizes are fixed, have few output channels each, and
+// no stride: all kernel columns read one plane, whose rows are so much longer. What is computed at
+// the ends of its rows is no output.
 //
 // With symbolic sizes a chunk has as many rows as fill the planned positions, whatever the width,
 // and the offsets are computed when the kernel runs. A plane has a fixed share of the scratch that
@@ -49,22 +50,23 @@ struct DirectGeometry {
   int64_t plane_rows() const { return chunk_rows + max_shift; }  // of each phase
   int64_t plane_stride(const ConvSpec& s) const {
     return in_place ? input_pixels(s).nominal
-                    : static_cast<int64_t>(phases.size()) * plane_rows() * s.ow.nominal;
-  }
-  int64_t offset(const ConvSpec& s, int64_t kh) const {
-    return (slot(s, kh) * plane_rows() + kh * s.dilation_h / s.stride_h) * s.ow.nominal;
+                    : static_cast<int64_t>(phases.size()) * plane_rows() * columns(s);
   }
   // Returns, for symbolic sizes, the minimum of output rows of a chunk, such that neighbours do not
   // both prepare the greater part of it.
   int64_t min_rows() const { return std::max<int64_t>(1, 2 * max_shift); }
-  // Returns the planes of a channel, or of one of its slices: one for each kernel column under some
-  // phase.
-  int64_t plane_columns(const ConvSpec& s) const {
-    return s.kw + phase_shift(0, s.phases.w, s.phases.cut_left);
+  // Returns whether all kernel columns read one plane.
+  bool shares_planes(const ConvSpec& s) const { return s.phases.count() > 1; }
+  // Returns the planes of a channel, or of one of its slices.
+  int64_t slice_planes(const ConvSpec& s) const { return shares_planes(s) ? 1 : s.kw; }
+  int64_t planes(const ConvSpec& s) const {  // of a group
+    return s.ci / s.groups * s.depth.kernel * slice_planes(s);
   }
-  int64_t planes(const ConvSpec& s) const {
-    return s.ci / s.groups * s.depth.kernel * plane_columns(s);
-  }  // of a group
+  // Returns the floats of a plane's row.
+  int64_t columns(const ConvSpec& s) const {
+    const int64_t more = s.kw - 1 + phase_shift(0, s.phases.w, s.phases.cut_left);
+    return s.ow.nominal + (shares_planes(s) ? more : 0);
+  }
   // Returns floats; the last vectors of a row and of a tile may run past the end.
   int64_t scratch_floats(const ConvSpec& s) const {
     return in_place ? 0 : planes(s) * plane_stride(s) + kPastEnd;

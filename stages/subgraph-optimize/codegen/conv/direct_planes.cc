@@ -27,6 +27,9 @@ Value* every(KernelBuilder& b, const IrValues& pieces, int lanes, int64_t stride
   return result;
 }
 
+// Runs of more vectors than these are copied by loops; shorter ones are written out.
+constexpr int64_t kLongRun = 8;
+
 // Emits the copy of one slice of an input channel into its kw planes:
 //
 //   for kw, phase (written out):
@@ -53,13 +56,14 @@ class PlaneCopy {
         geometry_(geometry),
         x_(builder, spec.dtype),
         cuts_rows_(cuts_rows),
-        lanes_(builder.profile().vector_bits / 32) {
-    while (has_known_rows() && lanes_ > 4 && lanes_ / 2 >= s_.ow.factor) lanes_ /= 2;
+        lanes_(builder.profile().vector_bits / 32),
+        known_columns_(geometry.columns(spec)) {
+    while (has_known_rows() && lanes_ > 4 && lanes_ / 2 >= known_columns_) lanes_ /= 2;
   }
 
   llvm::Function* emit() {
     begin();
-    for (int64_t kw = 0; kw < geometry_.plane_columns(s_); ++kw) {
+    for (int64_t kw = 0; kw < geometry_.slice_planes(s_); ++kw) {
       if (!has_known_rows()) find_inside(kw);
       for (size_t slot = 0; slot < geometry_.phases.size(); ++slot) emit_rows(kw, slot);
     }
@@ -122,15 +126,15 @@ class PlaneCopy {
   bool is_inner(int64_t ow, int64_t kw) const {
     return input_column(ow, kw) >= 0 &&
            input_column(ow, kw) + lanes_ * s_.stride_w <= s_.w.factor &&
-           ow + lanes_ <= s_.ow.factor;
+           ow + lanes_ <= known_columns_;
   }
 
   void emit_known_row(Value* from, Value* to, int64_t kw) {
     int64_t ow = 0;
-    while (ow < s_.ow.factor) {
+    while (ow < known_columns_) {
       int64_t end = ow;
       while (is_inner(end, kw)) end += lanes_;
-      if (end - ow > 2 * lanes_) {
+      if (end - ow > kLongRun * lanes_) {
         b_.loop(b_.index(ow), b_.index(end), lanes_, [&](Value* i) {
           Value* x = x_.at(
               from, b_.add(b_.mul(i, s_.stride_w), b_.index(kw * s_.dilation_w - s_.pad_left)));
@@ -237,6 +241,7 @@ class PlaneCopy {
   Elements x_;
   bool cuts_rows_;
   int lanes_;
+  int64_t known_columns_;
   llvm::Function* function_ = nullptr;
   PlaneLayout layout_;
   int64_t shift_ = 0;       // from output column * stride to input column

@@ -38,7 +38,7 @@ class TileEmitter {
     const size_t count = static_cast<size_t>(tile_.rows) * tile_.vectors;
     const int64_t planes = s_.ci / s_.groups * s_.depth.kernel * s_.kw;
     int64_t unroll = std::min<int64_t>(planes, s_.kh >= 3 ? 1 : 4 / s_.kh);
-    if (geometry_.plane_columns(s_) != s_.kw) unroll = s_.kw;
+    if (geometry_.shares_planes(s_)) unroll = s_.kw;  // addresses are regular from slice to slice
     // A multiply-add has a latency of 4 cycles, so small tiles keep several sums per element.
     size_t splits = 1;
     while (splits * count < 8 && static_cast<int64_t>(splits) * 2 <= unroll * s_.kh) splits *= 2;
@@ -93,21 +93,22 @@ class TileEmitter {
       add_step(row_address(x, u / s_.kh, u % s_.kh), b_.at(weights, u * plan_.rows), values,
                static_cast<size_t>(u) % splits * sums);
     }
-    values.push_back(b_.at(x, b_.mul(layout_.plane, number_of(count))));
+    values.push_back(b_.at(x, plane_offset(count)));
     values.push_back(b_.at(weights, count * s_.kh * plan_.rows));
     return values;
   }
 
-  // Returns the number of a plane among all of the group, not only those under this phase.
-  int64_t number_of(int64_t plane) const {
-    return plane / s_.kw * geometry_.plane_columns(s_) + plane % s_.kw;
+  // Returns the floats from one kernel column to the one `count` columns after it.
+  Value* plane_offset(int64_t count) {
+    if (!geometry_.shares_planes(s_)) return b_.mul(layout_.plane, count);
+    return b_.add(b_.mul(layout_.plane, count / s_.kw), b_.index(count % s_.kw));
   }
 
-  // Returns the address of kernel row kh in the plane `plane` planes after x.
-  Value* row_address(Value* x, int64_t plane, int64_t kh) {
+  // Returns the address of kernel row kh under the kernel column `column` columns after x.
+  Value* row_address(Value* x, int64_t column, int64_t kh) {
     Value* rows = b_.mul(layout_.columns, kh * s_.dilation_h / s_.stride_h);
     Value* row = b_.add(b_.mul(layout_.phase, geometry_.slot(s_, kh)), rows);
-    return b_.at(x, b_.add(b_.mul(layout_.plane, number_of(plane)), row));
+    return b_.at(x, b_.add(plane_offset(column), row));
   }
 
   int active(int vector) const { return vector == tile_.vectors - 1 ? tile_.active : tile_.lanes; }
@@ -193,7 +194,8 @@ class TileEmitter {
 }  // namespace
 
 PlaneLayout fixed_layout(KernelBuilder& b, const ConvSpec& s, const DirectGeometry& geometry) {
-  return {b.index(s.ow.factor), b.index(geometry.plane_rows() * s.ow.factor),
+  const int64_t columns = geometry.columns(s);
+  return {b.index(columns), b.index(geometry.plane_rows() * columns),
           b.index(geometry.plane_stride(s))};
 }
 

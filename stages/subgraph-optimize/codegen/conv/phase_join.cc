@@ -18,9 +18,10 @@ using llvm::Value;
 //           epilogue(the elements sums[k][l][row][ow...], l < phases.w, in turn)
 class JoinEmitter {
  public:
-  JoinEmitter(KernelBuilder& builder, const ConvSpec& spec, int64_t phase_stride)
+  JoinEmitter(KernelBuilder& builder, const ConvSpec& spec, int64_t columns, int64_t phase_stride)
       : b_(builder),
         s_(spec),
+        columns_(columns),
         phase_stride_(phase_stride),
         stored_(builder, spec.epilogue.stored(DType::kF32)),
         lanes_(builder.profile().vector_bits / 32) {
@@ -40,7 +41,7 @@ class JoinEmitter {
     b_.loop(b_.index(0), function->getArg(2 + static_cast<unsigned>(operands)), 1, [&](Value* row) {
       b_.loop(b_.index(0), b_.index(s_.phases.h), 1, [&](Value* k) {
         Value* place = b_.add(b_.mul(row, s_.phases.h), k);
-        Value* from = b_.add(b_.mul(k, s_.phases.w * phase_stride_), b_.mul(row, s_.ow));
+        Value* from = b_.add(b_.mul(k, s_.phases.w * phase_stride_), b_.mul(row, columns_));
         emit_row(b_.at(function->getArg(0), from),
                  stored_.at(function->getArg(1), b_.mul(place, wide)));
       });
@@ -95,7 +96,7 @@ class JoinEmitter {
 
   KernelBuilder& b_;
   const ConvSpec& s_;
-  int64_t phase_stride_;
+  int64_t columns_, phase_stride_;
   Elements stored_;
   int lanes_;
   IrValues operands_;  // of the channel
@@ -103,9 +104,9 @@ class JoinEmitter {
 
 }  // namespace
 
-llvm::Function* emit_phase_join(KernelBuilder& builder, const ConvSpec& spec,
+llvm::Function* emit_phase_join(KernelBuilder& builder, const ConvSpec& spec, int64_t columns,
                                 int64_t phase_stride) {
-  return JoinEmitter(builder, spec, phase_stride).emit();
+  return JoinEmitter(builder, spec, columns, phase_stride).emit();
 }
 
 }  // namespace sluice

@@ -202,9 +202,9 @@ class Int8TileEmitter {
     sum = b_.ir().CreateAdd(sum, column.base);
     if (has_w_zero()) sum = b_.ir().CreateSub(sum, b_.ir().CreateMul(row_sum(row), column.w_zero));
     const int64_t bytes = int8_stored_bytes(*output_.epilogue);
-    Value* y =
-        ints_.bytes_at(ints_.bytes_at(argument(kY), b_.mul(b_.mul(row, output_.rows.row_stride), bytes)),
-                       vector * shape_.lanes * bytes);
+    Value* y = ints_.bytes_at(
+        ints_.bytes_at(argument(kY), b_.mul(b_.mul(row, output_.rows.row_stride), bytes)),
+        vector * shape_.lanes * bytes);
     if (reduction_.continues) sum = b_.ir().CreateAdd(sum, earlier_sums(y, vector));
     ints_.finish(
         sum, *output_.epilogue,

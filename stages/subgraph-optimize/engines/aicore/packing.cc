@@ -116,8 +116,7 @@ loop::Packing ConvPacking::loops() const {
   const std::vector<size_t> order =
       is_direct ? std::vector<size_t>{0, 2, 1} : std::vector<size_t>{1, 2, 0};
   const DType packed = is_direct ? DType::kF32 : dtype;
-  return {groups, co / groups, {channels(), rows(), kw}, order, true, nr, in_pairs,
-          dtype,  packed};
+  return {groups, co / groups, {channels(), rows(), kw}, order, true, nr, in_pairs, dtype, packed};
 }
 
 void DepthwisePacking::pack(Chain& chain) const {
