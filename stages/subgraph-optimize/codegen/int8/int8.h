@@ -6,9 +6,10 @@
 // to bytes; without an epilogue the sum is stored. With the
 // profile's int8_dot_product four products are added by one instruction (vpdpbusd), which takes the
 // bytes of x without sign: signed ones are moved by 128 as rows are copied. Otherwise two products
-// of 16 bits are added by one instruction (pmaddwd): x is widened, and its zero point subtracted, as
-// rows are copied; w is so once for all tiles of a block, or, where these are few, in each of them.
-// No intermediate result saturates.
+// of 16 bits are added by one instruction (pmaddwd): x is widened, and its zero point subtracted,
+// as rows are copied; w is so once for all tiles of a block, or, where these are few, in each of
+// them. Many tiles multiply bytes even so (pmaddubsw) if the block finds w so small that no sum of
+// two products leaves 16 bits. No intermediate result saturates.
 #pragma once
 
 #include "stages/subgraph-optimize/codegen/codegen.h"
@@ -39,13 +40,15 @@ struct Int8ConvSpec {
 
 struct Int8Plan {
   ContractionPlan tiles;
-  int unit = 4;             // products that one instruction adds
-  bool copies_rows = true;  // x passes through scratch
+  int unit = 4;             // of packed weights
+  bool copies_rows = true;  // x passes through scratch, except where bytes are multiplied in place
   // Scratch has the copied rows of a tile, their sums, and with panel_bytes > 0 a group of panels,
   // widened and less their zero points. The offsets are in bytes.
   int64_t row_bytes = 0, panel_bytes = 0;
   int64_t sums_offset = 0, panels_offset = 0;
   uint64_t scratch_bytes = 0;  // per worker
+
+  bool widens_panels() const { return panel_bytes > 0; }
 };
 
 // The plan depends on the convolution's numbers, not on its epilogue, and on x_signed.

@@ -1,11 +1,10 @@
 // Convolutions and matrix products of bytes run the loops of nest.h around integer tiles.
-#include <algorithm>
-
 #include "fmt/format.h"
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/contraction/nest.h"
 #include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
+#include "stages/subgraph-optimize/codegen/int8/int8_forms.h"
 #include "stages/subgraph-optimize/codegen/int8/int8_panel.h"
 #include "stages/subgraph-optimize/codegen/int8/int8_plan.h"
 #include "stages/subgraph-optimize/codegen/int8/int8_rows.h"
@@ -20,13 +19,17 @@ using llvm::Value;
 //
 //   for group in the block's groups:
 //     for panels of nr output channels, panel_group at a time:
-//       where the plan says so: scratch = these panels, widened (int8_panel.h)
+//       where the plan says so, unless they are narrow: scratch = these panels, widened
 //       for tile of plan.rows output pixels:
 //         a = x itself, or a copy of the tile's rows in scratch (int8_rows.h), and their sums
 //         for panel:
 //           acc[rows][vectors] = 0
-//           for step of `unit` products: acc[i][j] += dot(a[i][step], w[group][panel][step][j])
+//           for step of the products that one instruction adds:
+//             acc[i][j] += dot(a[i][step], w[group][panel][step][j])
 //           y[row + i][panel][j] = result(acc[i][j] + bias - zero-point terms)
+//
+// A kernel that widens panels has tiles of two forms, which multiply bytes and pairs of 16 bits;
+// what a group of panels has decides which of them run.
 class Int8ConvEmitter {
  public:
   Int8ConvEmitter(const Int8ConvSpec& spec, const DeviceProfile& profile)
@@ -36,8 +39,8 @@ class Int8ConvEmitter {
         ints_(b_),
         plan_(choose_int8_plan(spec, profile)),
         tiles_(plan_.tiles) {
-    reduction_ = {ceil_div(int8_reduction(s_), plan_.unit), plan_.unit,
-                  plan_.copies_rows ? plan_.row_bytes : s_.ci, tiles_.nr, widens_panels()};
+    if (has_bytes()) forms_.bytes = make_form(4);
+    if (!profile.int8_dot_product) forms_.pairs = make_form(2);
   }
 
   Result<GeneratedKernel> emit() {
@@ -49,15 +52,21 @@ class Int8ConvEmitter {
     }
     const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
     ContractionNest nest = make_nest();
-    const TileFunctions tiles(nest,
-                              [&](const TileShape& shape) { return emit_tile_function(shape); });
+    forms_.emit_tiles(nest, [&](const Int8Form& form, const TileShape& shape) {
+      return emit_tile_function(form, shape);
+    });
     begin(entry);
     nest.enter = [&](Value* group) { enter(group); };
-    if (widens_panels())
-      nest.prepare_panels = [&](Value* first, Value* end) { widen_panels(first, end); };
-    nest.prepare_rows = [&](Value* row, Value* rows) { return prepare_rows(row, rows); };
-    nest.call = [&](const TileShape& shape, Value* x, const ContractionNest::Place& place) {
-      b_.ir().CreateCall(tiles.of(shape), arguments(x, place.row, place.panel));
+    if (plan_.widens_panels())
+      nest.prepare_panels = [&](Value* first, Value* end) { prepare_panels(first, end); };
+    nest.prepare_rows = [&](Value* row, Value* rows) {
+      forms_.choose(b_, [&](const Int8Form& form) { prepare_rows(form, row, rows); });
+      return b_.scratch();
+    };
+    nest.call = [&](const TileShape& shape, Value*, const ContractionNest::Place& place) {
+      forms_.choose(b_, [&](const Int8Form& form) {
+        b_.ir().CreateCall(form.tiles->of(shape), arguments(form, place));
+      });
     };
     emit_nest(b_, nest);
     b_.ret_void();
@@ -70,9 +79,29 @@ class Int8ConvEmitter {
  private:
   int64_t columns() const { return s_.co / s_.groups; }
   Extent rows() const { return s_.n * s_.oh * s_.ow; }
-  bool widens_panels() const { return plan_.panel_bytes > 0; }
-  bool has_row_sums() const { return spec_.numbers.has_w_zero && !widens_panels(); }
-  int64_t packed_bytes() const { return tiles_.nr * reduction_.steps * plan_.unit; }
+  int64_t packed_steps() const { return ceil_div(int8_reduction(s_), plan_.unit); }
+  int64_t packed_bytes() const { return tiles_.nr * packed_steps() * plan_.unit; }
+  // Only vectors of 256 bits and more have the instruction for narrow bytes.
+  bool has_bytes() const {
+    const DeviceProfile& profile = b_.profile();
+    return profile.int8_dot_product || (plan_.widens_panels() && profile.vector_bits >= 256);
+  }
+  bool has_row_sums(const Int8Form& form) const {
+    return spec_.numbers.has_w_zero && !form.reduction.is_centered;
+  }
+  bool copies_rows(const Int8Form& form) const { return copies_rows(form.reduction.unit); }
+  bool copies_rows(int unit) const { return unit == 2 || !has_rows_in_place(spec_); }
+
+  Int8Form make_form(int unit) const {
+    Int8Form form;
+    Int8Reduction& r = form.reduction;
+    r.unit = unit;
+    r.steps = packed_steps() * plan_.unit / unit;
+    r.nr = tiles_.nr;
+    r.is_centered = unit == 2 && plan_.widens_panels();
+    r.row_stride = copies_rows(unit) ? plan_.row_bytes : s_.ci;
+    return form;
+  }
 
   ContractionNest make_nest() const {
     ContractionNest nest;
@@ -80,7 +109,7 @@ class Int8ConvEmitter {
     nest.batch = s_.groups, nest.rows = rows(), nest.columns = columns();
     nest.reduction = int8_reduction(s_), nest.plan = tiles_;
     nest.is_symbolic = !is_fixed(s_);
-    nest.panels_are_dear = widens_panels();
+    nest.panels_are_dear = plan_.widens_panels();
     return nest;
   }
 
@@ -88,16 +117,16 @@ class Int8ConvEmitter {
     b_.begin_kernel(entry);
     if (!is_fixed(s_)) b_.set_symbols(b_.symbols_argument());
     p_ = int8_pointers(b_, spec_.numbers, s_.epilogue);
-    // Moves the zero point by 128 like the copied rows.
-    if (plan_.unit == 4 && spec_.numbers.x_signed)
-      p_.x_zero = b_.ir().CreateAdd(p_.x_zero, b_.ir().getInt32(128));
+    moved_x_zero_ = p_.x_zero;
+    // Moves the zero point by 128 like the copied bytes.
+    if (spec_.numbers.x_signed) moved_x_zero_ = b_.ir().CreateAdd(p_.x_zero, b_.ir().getInt32(128));
   }
 
-  llvm::Function* emit_tile_function(const TileShape& shape) {
+  llvm::Function* emit_tile_function(const Int8Form& form, const TileShape& shape) {
     TileOutput output{{s_.co}, &s_.epilogue, {}};
     for (const EpilogueOperand& operand : s_.epilogue.operands)
       output.operand_rows.push_back({operand.row_stride, 0, 0});
-    return emit_int8_tile(b_, shape, reduction_, spec_.numbers, output);
+    return emit_int8_tile(b_, shape, form.reduction, spec_.numbers, output);
   }
 
   void enter(Value* group) {
@@ -112,50 +141,60 @@ class Int8ConvEmitter {
 
   // Returns a panel of the group in scratch.
   Value* wide_panel(Value* panel) {
-    return ints_.bytes_at(b_.scratch(), b_.add(b_.mul(b_.sub(panel, first_panel_), plan_.panel_bytes),
-                                               b_.index(plan_.panels_offset)));
+    Value* before = b_.mul(b_.sub(panel, first_panel_), plan_.panel_bytes);
+    return ints_.bytes_at(b_.scratch(), b_.add(before, b_.index(plan_.panels_offset)));
+  }
+
+  void prepare_panels(Value* first, Value* end) {
+    first_panel_ = first;
+    if (!has_bytes()) return widen_panels(first, end);
+    forms_.are_narrow = emit_are_narrow(b_, packed_panel(first),
+                                        b_.mul(b_.sub(end, first), packed_bytes()), tiles_.lanes);
+    b_.if_else(forms_.are_narrow, [] {}, [&] { widen_panels(first, end); });
   }
 
   void widen_panels(Value* first, Value* end) {
-    first_panel_ = first;
     b_.loop(first, end, 1, [&](Value* panel) {
       Value* column = b_.mul(panel, tiles_.nr);
       PackedPanel packed{packed_panel(panel), nullptr, b_.sub(b_.index(columns()), column),
-                         reduction_.steps};
+                         packed_steps()};
       if (spec_.numbers.has_w_zero) packed.zeros = b_.at(p_.w_zero, b_.add(first_channel_, column));
       emit_widened_panel(b_, packed,
                          {wide_panel(panel), nullptr, nullptr, tiles_.lanes, tiles_.nr, 2});
     });
   }
 
-  Value* prepare_rows(Value* first, Value* rows) {
-    Value* x = b_.scratch();
-    if (plan_.copies_rows) {
-      emit_int8_rows(b_, spec_, plan_, x_group_, p_.x_zero, first, rows);
-    } else {
-      x = ints_.bytes_at(x_group_, b_.mul(first, s_.ci));
-    }
-    if (has_row_sums())
-      emit_int8_row_sums(
-          b_, {x, rows, reduction_.row_stride, b_.index(reduction_.steps), plan_.unit}, row_sums());
-    return x;
+  // Returns the rows from this one on, as the tile function reads them.
+  Value* rows_of(const Int8Form& form, Value* first) {
+    return copies_rows(form) ? b_.scratch() : ints_.bytes_at(x_group_, b_.mul(first, s_.ci));
+  }
+
+  void prepare_rows(const Int8Form& form, Value* first, Value* rows) {
+    const Int8Reduction& r = form.reduction;
+    const bool is_pairs = r.unit == 2;
+    if (copies_rows(form))
+      emit_int8_rows(b_, spec_, {is_pairs, r.steps * r.unit, plan_.row_bytes}, x_group_,
+                     is_pairs ? p_.x_zero : moved_x_zero_, first, rows);
+    if (has_row_sums(form))
+      emit_int8_row_sums(b_, {rows_of(form, first), rows, r.row_stride, b_.index(r.steps), r.unit},
+                         row_sums());
   }
 
   Value* row_sums() { return ints_.bytes_at(b_.scratch(), plan_.sums_offset); }
 
   // Returns the arguments of the tile function.
-  IrValues arguments(Value* x, Value* row, Value* panel) {
-    Value* channel = b_.add(first_channel_, b_.mul(panel, tiles_.nr));
-    Value* y = ints_.bytes_at(
-        p_.y, b_.mul(b_.add(b_.mul(row, s_.co), channel), int8_stored_bytes(s_.epilogue)));
-    Value* weights = widens_panels() ? wide_panel(panel) : packed_panel(panel);
+  IrValues arguments(const Int8Form& form, const ContractionNest::Place& place) {
+    Value* channel = b_.add(first_channel_, b_.mul(place.panel, tiles_.nr));
     const auto column = [&](Value* array) {
       return array == nullptr ? p_.sums : b_.at(array, channel);
     };
     IrValues values = neutral_int8_arguments(b_);
-    values[kX] = x, values[kW] = weights, values[kY] = y, values[kRow] = row;
-    values[kXZero] = p_.x_zero, values[kSums] = column(p_.sums);
-    if (has_row_sums()) values[kRowSums] = row_sums();
+    values[kX] = rows_of(form, place.row), values[kRow] = place.row;
+    values[kW] = form.reduction.is_centered ? wide_panel(place.panel) : packed_panel(place.panel);
+    values[kY] = ints_.bytes_at(
+        p_.y, b_.mul(b_.add(b_.mul(place.row, s_.co), channel), int8_stored_bytes(s_.epilogue)));
+    values[kXZero] = moved_x_zero_, values[kSums] = column(p_.sums);
+    if (has_row_sums(form)) values[kRowSums] = row_sums();
     values[kWZero] = column(p_.w_zero), values[kBias] = column(p_.bias);
     for (size_t n = 0; n < p_.operands.size(); ++n)
       values.push_back(
@@ -169,8 +208,9 @@ class Int8ConvEmitter {
   Int8Emitter ints_;
   Int8Plan plan_;
   const ContractionPlan& tiles_;
-  Int8Reduction reduction_;
+  Int8Forms forms_;
   Int8Pointers p_{};
+  Value* moved_x_zero_ = nullptr;
   Value *x_group_ = nullptr, *weights_group_ = nullptr, *first_channel_ = nullptr;
   Value* first_panel_ = nullptr;  // of those in scratch
 };

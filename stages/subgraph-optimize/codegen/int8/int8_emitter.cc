@@ -1,5 +1,6 @@
 #include "stages/subgraph-optimize/codegen/int8/int8_emitter.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -70,10 +71,11 @@ Value* Int8Emitter::add_products_of_pairs(Value* sum, Value* x, Value* w) {
   const llvm::Intrinsic::ID multiply = lanes == 16  ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
                                        : lanes == 8 ? llvm::Intrinsic::x86_avx2_pmadd_wd
                                                     : llvm::Intrinsic::x86_sse2_pmadd_wd;
-  return b_.ir().CreateAdd(sum, b_.ir().CreateIntrinsic(multiply, {}, {x, w}));
+  return opaque(b_.ir().CreateAdd(sum, b_.ir().CreateIntrinsic(multiply, {}, {x, w})));
 }
 
 Value* Int8Emitter::add_products_of_fours(Value* sum, Value* x, Value* w) {
+  if (!b_.profile().int8_dot_product) return add_narrow_products(sum, x, w);
   const int lanes = lanes_of(sum);
   const llvm::Intrinsic::ID multiply = lanes == 16  ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
                                        : lanes == 8 ? llvm::Intrinsic::x86_avx512_vpdpbusd_256
@@ -81,13 +83,30 @@ Value* Int8Emitter::add_products_of_fours(Value* sum, Value* x, Value* w) {
   return b_.ir().CreateIntrinsic(multiply, {}, {sum, x, w});
 }
 
+// Two products of bytes are added to 16 bits, saturated, then two of these sums to 32 bits.
+Value* Int8Emitter::add_narrow_products(Value* sum, Value* x, Value* w) {
+  const int lanes = lanes_of(sum);
+  const llvm::Intrinsic::ID multiply = lanes == 16  ? llvm::Intrinsic::x86_avx512_pmaddubs_w_512
+                                       : lanes == 8 ? llvm::Intrinsic::x86_avx2_pmadd_ub_sw
+                                                    : llvm::Intrinsic::x86_ssse3_pmadd_ub_sw_128;
+  llvm::Type* bytes = byte_vector(4 * lanes);
+  Value* pairs = b_.ir().CreateIntrinsic(
+      multiply, {}, {b_.ir().CreateBitCast(x, bytes), b_.ir().CreateBitCast(w, bytes)});
+  return add_products_of_pairs(sum, pairs,
+                               b_.ir().CreateBitCast(ints(0x00010001, lanes), pairs->getType()));
+}
+
+Value* Int8Emitter::opaque(Value* vector) {
+  auto* type = llvm::FunctionType::get(vector->getType(), {vector->getType()}, false);
+  return b_.ir().CreateCall(llvm::InlineAsm::get(type, "", "=v,0", false), {vector});
+}
+
 Value* Int8Emitter::add_elements(Value* sum, Value* elements, int unit) {
   const int lanes = lanes_of(sum);
   if (unit == 4)
     return add_products_of_fours(sum, b_.ir().CreateBitCast(elements, int_vector(lanes)),
-                                 ints(0x01010101, lanes));
-  auto* pairs =
-      llvm::FixedVectorType::get(b_.ir().getInt16Ty(), static_cast<unsigned>(2 * lanes));
+                                 ints(0x01010101, lanes));  // which are narrow
+  auto* pairs = llvm::FixedVectorType::get(b_.ir().getInt16Ty(), static_cast<unsigned>(2 * lanes));
   return add_products_of_pairs(sum, b_.ir().CreateBitCast(elements, pairs),
                                b_.ir().CreateBitCast(ints(0x00010001, lanes), pairs));
 }

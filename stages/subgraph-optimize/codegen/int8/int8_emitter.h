@@ -34,11 +34,15 @@ class Int8Emitter {
   // as many lanes of i16.
   llvm::Value* add_products_of_pairs(llvm::Value* sum, llvm::Value* x, llvm::Value* w);
   // Returns sum + x * w added over fours: x bytes without sign, w bytes with sign, all as vectors
-  // of i32.
+  // of i32. Without int8_dot_product only narrow w (int8_panel.h) give the exact sum.
   llvm::Value* add_products_of_fours(llvm::Value* sum, llvm::Value* x, llvm::Value* w);
-  // Returns sum + the elements of a vector of 32 bits per lane: pairs of i16 with a unit of 2, fours
-  // of bytes without sign with a unit of 4.
+  // Returns sum + the elements of a vector of 32 bits per lane: pairs of i16 with a unit of 2,
+  // fours of bytes without sign with a unit of 4.
   llvm::Value* add_elements(llvm::Value* sum, llvm::Value* elements, int unit);
+
+  // Returns the vector, of which LLVM then knows nothing. Emits no instruction. LLVM would add the
+  // products of several steps before it adds them to the sums, for which registers do not suffice.
+  llvm::Value* opaque(llvm::Value* vector);
 
   // Stores what the epilogue makes of the sums; y points at the first element of the vector. The
   // mask, unless it is null, tells the active lanes.
@@ -47,6 +51,8 @@ class Int8Emitter {
               llvm::Value* mask = nullptr);
 
  private:
+  llvm::Value* add_narrow_products(llvm::Value* sum, llvm::Value* x, llvm::Value* w);
+
   KernelBuilder& b_;
 };
 

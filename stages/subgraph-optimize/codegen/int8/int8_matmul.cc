@@ -1,12 +1,10 @@
 // Products of matrices of bytes that are both known only when the kernel runs: the nest of
 // contractions around integer tiles, whose panels the kernel packs.
-#include <algorithm>
-
 #include "fmt/format.h"
-#include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/contraction/nest.h"
-#include "stages/subgraph-optimize/codegen/contraction/plan.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
+#include "stages/subgraph-optimize/codegen/int8/int8_forms.h"
+#include "stages/subgraph-optimize/codegen/int8/int8_matmul_plan.h"
 #include "stages/subgraph-optimize/codegen/int8/int8_panel.h"
 #include "stages/subgraph-optimize/codegen/int8/int8_rows.h"
 #include "stages/subgraph-optimize/codegen/int8/int8_tile.h"
@@ -16,81 +14,12 @@ namespace {
 
 using llvm::Value;
 
-// What the kernel keeps in scratch: a group of panels, each with a unit of 4 followed by its sums
-// and zero points, and the rows of a tile with their sums.
-struct Int8MatMulPlan {
-  ContractionPlan tiles;
-  int unit = 4;
-  int64_t piece = 0;  // products of a panel: the longest sum, or as many as fit
-  int64_t row_bytes = 0;
-
-  int64_t element_bytes() const { return unit == 4 ? 1 : 2; }  // in scratch
-  int64_t weight_bytes() const { return round_up(piece, unit) * tiles.nr * element_bytes(); }
-  int64_t panel_bytes() const { return weight_bytes() + (unit == 4 ? 2 * 4 * tiles.nr : 0); }
-  int64_t rows_offset() const { return tiles.panel_group * panel_bytes(); }
-  int64_t sums_offset() const { return rows_offset() + tiles.rows * row_bytes; }
-  int64_t scratch_bytes() const { return sums_offset() + 4 * tiles.rows; }
-};
-
-// Returns the bytes from one copied row to the next: whole cache lines with room for a step more,
-// and never a multiple of 2 KiB, which would put all rows into few cache sets.
-int64_t copied_row_bytes(int64_t products, const Int8MatMulPlan& plan) {
-  const int64_t bytes = round_up((products + plan.unit) * plan.element_bytes(), 64);
-  return bytes % 2048 == 0 ? bytes + 64 : bytes;
-}
-
-void set_piece(int64_t products, Int8MatMulPlan& plan) {
-  plan.piece = products;
-  plan.row_bytes = copied_row_bytes(products, plan);
-}
-
-// Sums of a known length are in one piece, for which groups of panels become smaller, tiles
-// narrower, then lower, as far as scratch demands; others are in pieces that leave the second cache
-// to one panel.
-void choose_piece(const Int8MatMulSpec& spec, const DeviceProfile& profile, Int8MatMulPlan& plan) {
-  const Extent& k = spec.product.k;
-  ContractionPlan& tiles = plan.tiles;
-  if (!k.is_fixed()) {
-    tiles.panel_group = 1;
-    const int64_t bytes = std::min(profile.l2_bytes / 2, profile.scratch_limit / 2);
-    const int64_t products = bytes / ((tiles.nr + tiles.rows) * plan.element_bytes());
-    return set_piece(std::max<int64_t>(products / plan.unit * plan.unit, plan.unit), plan);
-  }
-  set_piece(k.factor, plan);
-  const auto is_too_large = [&] { return plan.scratch_bytes() > profile.scratch_limit; };
-  while (is_too_large() && tiles.panel_group > 1) --tiles.panel_group;
-  while (is_too_large() && tiles.vectors > 1) {
-    --tiles.vectors;
-    tiles.nr = int64_t{tiles.lanes} * tiles.vectors;
-    tiles.panels = ceil_div(spec.product.n.nominal, tiles.nr);
-  }
-  while (is_too_large() && tiles.rows > 1) --tiles.rows;
-}
-
-Int8MatMulPlan choose_matmul_plan(const Int8MatMulSpec& spec, const DeviceProfile& profile) {
-  const MatMulSpec& s = spec.product;
-  Int8MatMulPlan plan;
-  plan.unit = profile.int8_dot_product ? 4 : 2;
-  ContractionSize size;
-  size.rows = s.m.nominal;
-  size.columns = s.n.nominal;
-  size.reduction = ceil_div(s.k.nominal, plan.unit);
-  for (const BatchAxis& axis : s.batch) size.batch *= axis.size.nominal;
-  const double vectors = static_cast<double>(size.reduction) * 32 / profile.vector_bits;
-  size.prepared_row_cycles = size.prepared_column_cycles = repack_cycles(vectors, profile);
-  if (plan.unit == 2) size.operands.reserved_registers = 1;  // for the products in flight
-  plan.tiles = is_fixed(s) ? choose_plan(size, profile)
-                           : choose_symbolic_plan(size, !s.m.is_fixed(), !s.n.is_fixed(), profile);
-  choose_piece(spec, profile, plan);
-  return plan;
-}
-
 // Emits the tile functions (int8_tile.h) and the nest around them:
 //
 //   for piece of the sums:
 //     for entry in the block's batch entries:
 //       for panels of nr columns, panel_group at a time:
-//         scratch = the piece of these panels (int8_panel.h)
+//         scratch = the piece of these panels (int8_panel.h), as bytes if these are narrow
 //         for tile of plan.rows rows:
 //           scratch = the piece of the tile's rows, as the tile reads them
 //           for panel: y[row + i][panel][j] = result(sums), in a later piece added to what is there
@@ -101,16 +30,12 @@ class Int8MatMulEmitter {
         s_(spec.product),
         b_(profile),
         ints_(b_),
-        plan_(choose_matmul_plan(spec, profile)) {
+        plan_(choose_int8_matmul_plan(spec, profile)) {
     for (const BatchAxis& axis : s_.batch) batch_ *= axis.size;
-    reduction_.steps = s_.k.is_fixed() ? ceil_div(s_.k.factor, plan_.unit) : 0;
-    reduction_.unit = plan_.unit;
-    reduction_.row_stride = plan_.row_bytes;
-    reduction_.nr = plan_.tiles.nr;
-    reduction_.is_centered = is_centered();
-    reduction_.continues = has_pieces();
     numbers_ = spec.numbers;
     numbers_.has_w_zero = spec.numbers.has_w_zero || !spec.w_signed;
+    if (plan_.has_bytes) forms_.bytes = make_form(4);
+    if (plan_.has_pairs) forms_.pairs = make_form(2);
   }
 
   Result<GeneratedKernel> emit() {
@@ -120,18 +45,21 @@ class Int8MatMulEmitter {
                         "int8 product over {} terms needs {} bytes of scratch, the device has {}",
                         canonical_text(s_.k), scratch, b_.profile().scratch_limit);
     ContractionNest nest = make_nest();
-    const TileFunctions tiles(nest,
-                              [&](const TileShape& shape) { return emit_tile_function(shape); });
+    forms_.emit_tiles(nest, [&](const Int8Form& form, const TileShape& shape) {
+      return emit_tile_function(form, shape);
+    });
     const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
     begin(entry);
     nest.enter = [&](Value* batch) { enter(batch); };
-    nest.prepare_panels = [&](Value* first, Value* end) {
-      first_panel_ = first;
-      b_.loop(first, end, 1, [&](Value* panel) { pack(panel); });
+    nest.prepare_panels = [&](Value* first, Value* end) { prepare_panels(first, end); };
+    nest.prepare_rows = [&](Value* row, Value* rows) {
+      forms_.choose(b_, [&](const Int8Form& form) { copy_rows(form, row, rows); });
+      return rows_;
     };
-    nest.prepare_rows = [&](Value* row, Value* rows) { return copy_rows(row, rows); };
     nest.call = [&](const TileShape& shape, Value* x, const ContractionNest::Place& place) {
-      b_.ir().CreateCall(tiles.of(shape), arguments(x, place));
+      forms_.choose(b_, [&](const Int8Form& form) {
+        b_.ir().CreateCall(form.tiles->of(shape), arguments(form, x, place));
+      });
     };
     each_piece([&] { emit_nest(b_, nest); });
     b_.ret_void();
@@ -142,11 +70,25 @@ class Int8MatMulEmitter {
   }
 
  private:
-  bool is_centered() const { return plan_.unit == 2; }
+  Int8Form make_form(int unit) const {
+    Int8Form form;
+    Int8Reduction& r = form.reduction;
+    r.steps = s_.k.is_fixed() ? ceil_div(s_.k.factor, unit) : 0;
+    r.unit = unit;
+    r.row_stride = plan_.row_bytes;
+    r.nr = plan_.tiles.nr;
+    r.is_centered = unit == 2;
+    r.continues = has_pieces();
+    return form;
+  }
+
   bool has_pieces() const { return !s_.k.is_fixed(); }
-  bool has_row_sums() const { return numbers_.has_w_zero && !is_centered(); }
+  bool has_row_sums(const Int8Form& form) const {
+    return numbers_.has_w_zero && !form.reduction.is_centered;
+  }
   Value* row_sums() { return ints_.bytes_at(b_.scratch(), plan_.sums_offset()); }
-  Value* steps() { return b_.ceil_div(length_, b_.index(plan_.unit)); }  // of the piece
+  // Returns the steps of the piece.
+  Value* steps(const Int8Form& form) { return b_.ceil_div(length_, b_.index(form.reduction.unit)); }
 
   ContractionNest make_nest() const {
     ContractionNest nest;
@@ -168,22 +110,21 @@ class Int8MatMulEmitter {
                   ? ints_.load_byte(b_.pointer_argument(next++), spec_.numbers.x_signed)
                   : b_.ir().getInt32(static_cast<uint32_t>(spec_.numbers.x_zero));
     operands_ = b_.pointer_arguments(next, s_.epilogue.operands.size());
-    // Moves the zero point by 128 like the copied rows.
-    if (moves_x()) x_zero_ = b_.ir().CreateAdd(x_zero_, b_.ir().getInt32(128));
+    // Moves the zero point by 128 like the copied bytes.
+    moved_x_zero_ =
+        spec_.numbers.x_signed ? b_.ir().CreateAdd(x_zero_, b_.ir().getInt32(128)) : x_zero_;
     rows_ = ints_.bytes_at(b_.scratch(), plan_.rows_offset());
   }
 
   // Returns a panel of the group in scratch.
-  Int8Panel panel_in_scratch(Value* panel) {
-    Int8Panel p{nullptr, nullptr, nullptr, plan_.tiles.lanes, plan_.tiles.nr, plan_.unit};
+  Int8Panel panel_in_scratch(Value* panel, int unit) {
+    Int8Panel p{nullptr, nullptr, nullptr, plan_.tiles.lanes, plan_.tiles.nr, unit};
     p.weights =
         ints_.bytes_at(b_.scratch(), b_.mul(b_.sub(panel, first_panel_), plan_.panel_bytes()));
-    p.sums = ints_.bytes_at(p.weights, plan_.weight_bytes());
+    p.sums = ints_.bytes_at(p.weights, plan_.fours_bytes());
     p.zeros = b_.at(p.sums, plan_.tiles.nr);
     return p;
   }
-
-  bool moves_x() const { return plan_.unit == 4 && spec_.numbers.x_signed; }
 
   // Emits body with first_ and length_ set for each piece of the sums, at least once.
   void each_piece(const std::function<void()>& body) {
@@ -222,7 +163,32 @@ class Int8MatMulEmitter {
 
   Value* stored_bytes(Value* elements) { return b_.mul(elements, int8_stored_bytes(s_.epilogue)); }
 
-  void pack(Value* panel) {
+  void prepare_panels(Value* first, Value* end) {
+    first_panel_ = first;
+    if (!forms_.bytes) return pack(first, end, 2);
+    pack(first, end, 4);
+    if (!forms_.pairs) return;
+    forms_.are_narrow = are_narrow(first, end);
+    b_.if_else(forms_.are_narrow, [] {}, [&] { pack(first, end, 2); });
+  }
+
+  // Returns whether all panels that are packed as bytes are narrow.
+  Value* are_narrow(Value* first, Value* end) {
+    IrValues all = {b_.ir().getTrue()};
+    all = b_.loop(first, end, 1, all, [&](Value* panel, const IrValues& before) {
+      Value* is_narrow =
+          emit_are_narrow(b_, panel_in_scratch(panel, 4).weights,
+                          b_.mul(steps(*forms_.bytes), 4 * plan_.tiles.nr), plan_.tiles.lanes);
+      return IrValues{b_.ir().CreateAnd(before[0], is_narrow)};
+    });
+    return all[0];
+  }
+
+  void pack(Value* first, Value* end, int unit) {
+    b_.loop(first, end, 1, [&](Value* panel) { pack_panel(panel, unit); });
+  }
+
+  void pack_panel(Value* panel, int unit) {
     Value* column = b_.mul(panel, plan_.tiles.nr);
     Int8PanelSource source;
     source.first = ints_.bytes_at(
@@ -234,72 +200,67 @@ class Int8MatMulEmitter {
     source.has_zero_per_column = spec_.w_zero_per_column;
     source.zero =
         w_zero_ == nullptr || !spec_.w_zero_per_column ? w_zero_ : ints_.bytes_at(w_zero_, column);
-    emit_int8_panel(b_, source, panel_in_scratch(panel));
+    emit_int8_panel(b_, source, panel_in_scratch(panel, unit));
   }
 
   // Copies the tile's rows, whose last step is filled up with 0.
-  Value* copy_rows(Value* first, Value* rows) {
+  void copy_rows(const Int8Form& form, Value* first, Value* rows) {
     Value* from = ints_.bytes_at(x_entry_, b_.add(b_.mul(first, s_.a_row_stride), first_));
     b_.loop(b_.index(0), rows, 1, [&](Value* i) {
-      copy_row(ints_.bytes_at(from, b_.mul(i, s_.a_row_stride)),
+      copy_row(form, ints_.bytes_at(from, b_.mul(i, s_.a_row_stride)),
                ints_.bytes_at(rows_, b_.mul(i, plan_.row_bytes)));
     });
-    if (has_row_sums())
-      emit_int8_row_sums(b_, {rows_, rows, plan_.row_bytes, steps(), plan_.unit}, row_sums());
-    return rows_;
+    if (has_row_sums(form))
+      emit_int8_row_sums(b_, {rows_, rows, plan_.row_bytes, steps(form), form.reduction.unit},
+                         row_sums());
   }
 
   // Copies in vectors, then in shorter ones, then one by one.
-  void copy_row(Value* from, Value* to) {
+  void copy_row(const Int8Form& form, Value* from, Value* to) {
+    const int bytes = form.reduction.is_centered ? 2 : 1;  // of a copied element
+    const int widest = b_.profile().vector_bits / 8 / bytes;
     Value* at = b_.index(0);
-    for (const int width : {widest_copy(), widest_copy() / 4, 1}) {
+    for (const int width : {widest, widest / 4, 1}) {
       Value* end = b_.mul(b_.div(length_, width), width);
       b_.loop(at, end, width, [&](Value* k) {
-        Value* bytes = ints_.load_bytes(ints_.bytes_at(from, k), width, width);
-        b_.ir().CreateAlignedStore(copied(bytes, width),
-                                   ints_.bytes_at(to, b_.mul(k, plan_.element_bytes())),
-                                   llvm::Align(1));
+        Value* loaded = ints_.load_bytes(ints_.bytes_at(from, k), width, width);
+        b_.ir().CreateAlignedStore(copied(form, loaded, width),
+                                   ints_.bytes_at(to, b_.mul(k, bytes)), llvm::Align(1));
       });
       at = end;
     }
-    auto* step = llvm::FixedVectorType::get(
-        b_.ir().getIntNTy(static_cast<unsigned>(8 * plan_.element_bytes())),
-        static_cast<unsigned>(plan_.unit));
+    auto* step = llvm::FixedVectorType::get(b_.ir().getInt8Ty(),
+                                            static_cast<unsigned>(form.reduction.unit * bytes));
     b_.ir().CreateAlignedStore(llvm::Constant::getNullValue(step),
-                               ints_.bytes_at(to, b_.mul(length_, plan_.element_bytes())),
-                               llvm::Align(1));
+                               ints_.bytes_at(to, b_.mul(length_, bytes)), llvm::Align(1));
   }
 
-  Value* copied(Value* bytes, int width) {
-    if (!is_centered())
-      return moves_x() ? b_.ir().CreateXor(bytes, b_.broadcast(b_.ir().getInt8(0x80), width))
-                       : bytes;
-    Value* zero = b_.ir().CreateTrunc(x_zero_, b_.ir().getInt16Ty());
-    return b_.ir().CreateSub(ints_.widened(bytes, 16, spec_.numbers.x_signed),
-                             b_.broadcast(zero, width));
+  Value* copied(const Int8Form& form, Value* bytes, int width) {
+    if (form.reduction.is_centered)
+      return b_.ir().CreateSub(
+          ints_.widened(bytes, 16, spec_.numbers.x_signed),
+          b_.broadcast(b_.ir().CreateTrunc(x_zero_, b_.ir().getInt16Ty()), width));
+    if (!spec_.numbers.x_signed) return bytes;
+    return b_.ir().CreateXor(bytes, b_.broadcast(b_.ir().getInt8(0x80), width));
   }
 
-  int widest_copy() const {
-    return b_.profile().vector_bits / 8 / static_cast<int>(plan_.element_bytes());
-  }
-
-  llvm::Function* emit_tile_function(const TileShape& shape) {
+  llvm::Function* emit_tile_function(const Int8Form& form, const TileShape& shape) {
     TileOutput output{{s_.c_row_stride}, &s_.epilogue, {}};
     for (const EpilogueOperand& operand : s_.epilogue.operands)
       output.operand_rows.push_back({operand.row_stride, 0, 0});
-    return emit_int8_tile(b_, shape, reduction_, numbers_, output);
+    return emit_int8_tile(b_, shape, form.reduction, numbers_, output);
   }
 
-  IrValues arguments(Value* x, const ContractionNest::Place& place) {
+  IrValues arguments(const Int8Form& form, Value* x, const ContractionNest::Place& place) {
     Value* column = b_.mul(place.panel, plan_.tiles.nr);
-    const Int8Panel panel = panel_in_scratch(place.panel);
+    const Int8Panel panel = panel_in_scratch(place.panel, form.reduction.unit);
     IrValues values = neutral_int8_arguments(b_);
     values[kX] = x, values[kW] = panel.weights, values[kRow] = place.row;
     values[kY] =
         ints_.bytes_at(y_entry_, stored_bytes(b_.add(b_.mul(place.row, s_.c_row_stride), column)));
-    values[kXZero] = x_zero_, values[kSums] = panel.sums, values[kWZero] = panel.zeros;
-    if (has_row_sums()) values[kRowSums] = row_sums();
-    values[kSteps] = steps(), values[kContinues] = continues_;
+    values[kXZero] = moved_x_zero_, values[kSums] = panel.sums, values[kWZero] = panel.zeros;
+    if (has_row_sums(form)) values[kRowSums] = row_sums();
+    values[kSteps] = steps(form), values[kContinues] = continues_;
     if (!is_fixed(s_)) values[kSymbols] = b_.symbols();
     values[kActive] = place.active;
     for (size_t n = 0; n < operand_entries_.size(); ++n)
@@ -314,9 +275,10 @@ class Int8MatMulEmitter {
   Int8Emitter ints_;
   Int8MatMulPlan plan_;
   Int8Numbers numbers_;  // as the tiles see them
-  Int8Reduction reduction_;
+  Int8Forms forms_;
   Extent batch_ = 1;
-  Value *y_ = nullptr, *x_ = nullptr, *w_ = nullptr, *w_zero_ = nullptr, *x_zero_ = nullptr;
+  Value *y_ = nullptr, *x_ = nullptr, *w_ = nullptr, *w_zero_ = nullptr, *x_zero_ = nullptr,
+        *moved_x_zero_ = nullptr;
   Value *first_ = nullptr, *length_ = nullptr, *continues_ = nullptr;  // of the piece
   Value *x_entry_ = nullptr, *w_entry_ = nullptr, *y_entry_ = nullptr, *rows_ = nullptr;
   Value* first_panel_ = nullptr;  // of those in scratch

@@ -82,6 +82,18 @@ class Int8MatMul : public KernelTest {
     return bytes;
   }
 
+  // Half of the draws are narrow: small enough for sums of two products in 16 bits.
+  Bytes draw_weights(int64_t count, bool is_signed) {
+    if (coin()) return draw_bytes(count);
+    const bool is_extreme = draw(0, 3) == 0;
+    Bytes bytes;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t number = is_extreme ? (coin() ? -64 : 64) : draw(-64, 64);
+      bytes.push_back(static_cast<uint8_t>(number + (is_signed ? 0 : 128)));
+    }
+    return bytes;
+  }
+
   static int32_t number(uint8_t byte, bool is_signed) {
     return is_signed ? static_cast<int8_t>(byte) : byte;
   }
@@ -92,7 +104,8 @@ class Int8MatMul : public KernelTest {
     auto runnable = RunnableKernel::load(*kernel);
     ASSERT_TRUE(runnable.ok());
     const int64_t entries = sizes.outer * sizes.inner, rows = entries * sizes.m;
-    Bytes x = draw_bytes(rows * sizes.k), w = draw_bytes(entries * sizes.k * sizes.n),
+    Bytes x = draw_bytes(rows * sizes.k),
+          w = draw_weights(entries * sizes.k * sizes.n, spec.w_signed),
           w_zero = draw_bytes(sizes.n),
           y(static_cast<size_t>(4 * rows * sizes.n) + kGuard, kUntouched);
     auto x_zero = static_cast<uint8_t>(spec.numbers.x_zero);

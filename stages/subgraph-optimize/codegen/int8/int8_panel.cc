@@ -185,8 +185,9 @@ class PanelEmitter {
 
 // Emits the widening of one panel:
 //
-//   for step:
-//     for vector j of columns (written out): panel[step][j] = packed[step][j] - zero
+//   for step of four rows:
+//     for half of it, vector j of columns (written out):
+//       panel[2 * step + half][j] = packed[step][j][half] - zero
 class WideningEmitter {
  public:
   WideningEmitter(KernelBuilder& builder, const PackedPanel& source, const Int8Panel& panel)
@@ -197,31 +198,45 @@ class WideningEmitter {
     IrValues zeros;
     for (int64_t j = 0; j < vectors && source_.zeros != nullptr; ++j) zeros.push_back(zero(j));
     b_.loop(b_.index(0), b_.index(source_.steps), 1, [&](Value* step) {
-      Value* from = ints_.bytes_at(source_.weights, b_.mul(step, 2 * panel_.nr));
-      Value* to = b_.at(panel_.weights, b_.mul(step, panel_.nr));
+      Value* from = b_.at(source_.weights, b_.mul(step, panel_.nr));
+      Value* to = b_.at(panel_.weights, b_.mul(step, 2 * panel_.nr));
       for (int64_t j = 0; j < vectors; ++j) {
         const int64_t column = j * panel_.lanes;
-        Value* bytes =
-            ints_.load_bytes(ints_.bytes_at(from, 2 * column), 2 * panel_.lanes, 2 * panel_.lanes);
-        Value* wide = ints_.widened(bytes, 16, true);
-        if (!zeros.empty()) wide = b_.ir().CreateSub(wide, zeros[static_cast<size_t>(j)]);
-        b_.ir().CreateAlignedStore(wide, b_.at(to, column), llvm::Align(4));
+        Value* fours = ints_.load_bytes(b_.at(from, column), 4 * panel_.lanes, 4 * panel_.lanes);
+        for (const int half : {0, 1}) {
+          Value* wide = widened_half(fours, half);
+          if (!zeros.empty()) wide = b_.ir().CreateSub(wide, zeros[static_cast<size_t>(j)]);
+          b_.ir().CreateAlignedStore(wide, b_.at(to, half * panel_.nr + column), llvm::Align(4));
+        }
       }
     });
   }
 
  private:
+  llvm::Type* pairs() { return llvm::FixedVectorType::get(b_.ir().getInt16Ty(), 2 * panel_.lanes); }
+
+  // Returns the first or last two bytes of each four, as 16 bits: they are put into the upper
+  // halves of these and shifted down.
+  Value* widened_half(Value* fours, int half) {
+    std::vector<int> order;
+    const int nothing = 4 * panel_.lanes;
+    for (int four = 0; four < 4 * panel_.lanes; four += 4)
+      order.insert(order.end(), {nothing, four + 2 * half, nothing, four + 2 * half + 1});
+    Value* upper =
+        b_.ir().CreateShuffleVector(fours, llvm::Constant::getNullValue(fours->getType()), order);
+    return b_.ir().CreateAShr(b_.ir().CreateBitCast(upper, pairs()), uint64_t{8});
+  }
+
   // Returns the zero points of a vector of columns, of 16 bits, for both elements of a step.
   Value* zero(int64_t j) {
     const int64_t column = j * panel_.lanes;
     Value* exist = b_.mask(b_.sub(source_.columns, b_.index(column)), panel_.lanes);
-    Value* ints = b_.ir().CreateBitCast(
-        b_.load_masked(b_.at(source_.zeros, column), panel_.lanes, exist),
-        ints_.int_vector(panel_.lanes));
+    Value* ints =
+        b_.ir().CreateBitCast(b_.load_masked(b_.at(source_.zeros, column), panel_.lanes, exist),
+                              ints_.int_vector(panel_.lanes));
     Value* both = b_.ir().CreateOr(b_.ir().CreateAnd(ints, ints_.ints(0xFFFF, panel_.lanes)),
-                                   b_.ir().CreateShl(ints, ints_.ints(16, panel_.lanes)));
-    return b_.ir().CreateBitCast(both,
-                                 llvm::FixedVectorType::get(b_.ir().getInt16Ty(), 2 * panel_.lanes));
+                                   b_.ir().CreateShl(ints, uint64_t{16}));
+    return b_.ir().CreateBitCast(both, pairs());
   }
 
   KernelBuilder& b_;
@@ -231,6 +246,21 @@ class WideningEmitter {
 };
 
 }  // namespace
+
+Value* emit_are_narrow(KernelBuilder& b, Value* weights, Value* bytes, int lanes) {
+  constexpr int kLimit = 64;
+  Int8Emitter ints(b);
+  const int width = 4 * lanes;
+  const auto all = [&](int value) { return b.broadcast(b.ir().getInt8(value), width); };
+  IrValues most = {all(0)};
+  most = b.loop(b.index(0), bytes, width, most, [&](Value* at, const IrValues& before) {
+    Value* moved =
+        b.ir().CreateAdd(ints.load_bytes(ints.bytes_at(weights, at), width, width), all(kLimit));
+    return IrValues{b.ir().CreateBinaryIntrinsic(llvm::Intrinsic::umax, before[0], moved)};
+  });
+  Value* largest = b.ir().CreateIntMaxReduce(most[0], false);
+  return b.ir().CreateICmpULE(largest, b.ir().getInt8(2 * kLimit));
+}
 
 void emit_widened_panel(KernelBuilder& b, const PackedPanel& source, const Int8Panel& panel) {
   WideningEmitter(b, source, panel).emit();

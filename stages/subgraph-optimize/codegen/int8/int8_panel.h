@@ -31,14 +31,20 @@ struct Int8Panel {
 // that fill up the last step are 0, or anything where weights are centered.
 void emit_int8_panel(KernelBuilder& builder, const Int8PanelSource& source, const Int8Panel& panel);
 
-// A panel of signed bytes, packed as in Int8ConvSpec with a unit of 2.
+// Packed panels of signed bytes, as in Int8ConvSpec with a unit of 4.
 struct PackedPanel {
   llvm::Value* weights = nullptr;
   llvm::Value* zeros = nullptr;    // i32 for each column; null: all are 0
   llvm::Value* columns = nullptr;  // i64: those that exist, which may be more than a panel's
-  int64_t steps = 0;
+  int64_t steps = 0;               // of four products
 };
-// Writes the code that fills a panel with a unit of 2.
+// Writes the code that fills a panel with a unit of 2: two of its steps are one of the packed
+// panel.
 void emit_widened_panel(KernelBuilder& builder, const PackedPanel& source, const Int8Panel& panel);
+
+// Returns, as i1, whether so many bytes (a multiple of a vector's) are narrow: at most 64, so that
+// the sum of two products with bytes without sign has 16 bits.
+llvm::Value* emit_are_narrow(KernelBuilder& builder, llvm::Value* weights, llvm::Value* bytes,
+                             int lanes);
 
 }  // namespace sluice

@@ -11,8 +11,7 @@ using llvm::Value;
 
 constexpr int64_t kWrittenOut = 8;
 
-// Emits the copy of a tile's rows into scratch, each of them kh * kw * ci elements and zeros up to
-// a multiple of `unit`:
+// Emits the copy of a tile's rows into scratch, each of them kh * kw * ci elements and zeros:
 //
 //   for i < rows:
 //     1x1 kernel:  copies[i][0, ci) = x[first + i]
@@ -23,20 +22,20 @@ constexpr int64_t kWrittenOut = 8;
 //         for kw: copies[i][kh][kw][0, ci) = is inside ? x[ih + kh * dh][iw + kw * dw] : x zero
 class Int8RowEmitter {
  public:
-  Int8RowEmitter(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8Plan& plan, Value* x,
-                 Value* x_zero)
+  Int8RowEmitter(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8RowCopies& copies,
+                 Value* x, Value* x_zero)
       : b_(builder),
         ints_(builder),
         s_(spec.conv),
         is_signed_(spec.numbers.x_signed),
-        plan_(plan),
+        copies_(copies),
         x_(x) {
     zero_ = b_.ir().CreateTrunc(x_zero, element());
   }
 
   void emit(Value* first, Value* rows) {
     b_.loop(b_.index(0), rows, 1, [&](Value* i) {
-      Value* to = ints_.bytes_at(b_.scratch(), b_.mul(i, plan_.row_bytes));
+      Value* to = ints_.bytes_at(b_.scratch(), b_.mul(i, copies_.stride));
       if (is_pointwise(s_)) {
         copy(ints_.bytes_at(x_, b_.mul(b_.add(first, i), s_.ci)), to, channels());
       } else {
@@ -52,7 +51,7 @@ class Int8RowEmitter {
   };
 
   int64_t channels() const { return s_.ci / s_.groups; }
-  int64_t bytes() const { return plan_.unit == 4 ? 1 : 2; }  // of a copied element
+  int64_t bytes() const { return copies_.element_bytes(); }
   llvm::Type* element() { return b_.ir().getIntNTy(static_cast<unsigned>(8 * bytes())); }
 
   Pixel locate(Value* row) {
@@ -148,8 +147,9 @@ class Int8RowEmitter {
   void copy(Value* from, Value* to, int64_t count) {
     each_piece(count, [&](Value* at, int length) {
       Value* piece = ints_.load_bytes(ints_.bytes_at(from, at), length, length);
-      if (plan_.unit == 2) {
-        piece = b_.ir().CreateSub(ints_.widened(piece, 16, is_signed_), b_.broadcast(zero_, length));
+      if (copies_.is_centered) {
+        piece =
+            b_.ir().CreateSub(ints_.widened(piece, 16, is_signed_), b_.broadcast(zero_, length));
       } else if (is_signed_) {
         piece = b_.ir().CreateXor(piece, b_.broadcast(b_.ir().getInt8(0x80), length));
       }
@@ -158,7 +158,7 @@ class Int8RowEmitter {
   }
 
   void fill(Value* to, int64_t count) {
-    Value* outside = plan_.unit == 2 ? llvm::Constant::getNullValue(element()) : zero_;
+    Value* outside = copies_.is_centered ? llvm::Constant::getNullValue(element()) : zero_;
     each_piece(count, [&](Value* at, int length) {
       b_.ir().CreateAlignedStore(b_.broadcast(outside, length),
                                  ints_.bytes_at(to, b_.mul(at, bytes())), llvm::Align(1));
@@ -168,8 +168,7 @@ class Int8RowEmitter {
   // Clears the elements after the reduction: their weights are zero, but the sum of x counts what
   // is copied.
   void clear_remainder(Value* to) {
-    const int64_t reduction = s_.kh * s_.kw * channels();
-    for (int64_t k = reduction; k % plan_.unit != 0; ++k)
+    for (int64_t k = int8_reduction(s_); k < copies_.elements; ++k)
       b_.ir().CreateAlignedStore(llvm::Constant::getNullValue(element()),
                                  ints_.bytes_at(to, k * bytes()), llvm::Align(1));
   }
@@ -178,16 +177,16 @@ class Int8RowEmitter {
   Int8Emitter ints_;
   const ConvSpec& s_;
   bool is_signed_;
-  const Int8Plan& plan_;
+  const Int8RowCopies& copies_;
   Value* x_;
   Value* zero_;  // of x
 };
 
 }  // namespace
 
-void emit_int8_rows(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8Plan& plan,
+void emit_int8_rows(KernelBuilder& builder, const Int8ConvSpec& spec, const Int8RowCopies& copies,
                     Value* x, Value* x_zero, Value* first, Value* rows) {
-  Int8RowEmitter(builder, spec, plan, x, x_zero).emit(first, rows);
+  Int8RowEmitter(builder, spec, copies, x, x_zero).emit(first, rows);
 }
 
 void emit_int8_row_sums(KernelBuilder& b, const Int8Rows& rows, Value* sums) {
