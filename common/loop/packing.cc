@@ -30,28 +30,40 @@ StorageMap panels_map(const Packing& packing) {
   return map;
 }
 
+// Returns the packing with whole pairs.
+Packing with_whole_pairs(Packing packing) {
+  if (packing.in_pairs && packing.reduction.size() == 1)
+    packing.reduction[0] += packing.reduction[0] % 2;
+  return packing;
+}
+
 class PackingLoops {
  public:
-  explicit PackingLoops(const Packing& packing) : packing_(packing) {
+  explicit PackingLoops(const Packing& packing)
+      : packing_(with_whole_pairs(packing)), steps_(product(packing.reduction, 0)) {
     graph_.nests.emplace_back();
     nest().sweeps.emplace_back();
   }
 
   // for batch, panel, reduction, column of the panel:
-  //   packed[batch, reduction, column] = operand[batch, column, reduction], or 0 past the end
+  //   packed[batch, reduction, column] = operand[batch, column, reduction], or 0 past an end
   LoopGraph run() {
     const int64_t panels = (packing_.columns + packing_.nr - 1) / packing_.nr;
     const int64_t reduction = product(packing_.reduction, 0);
     add_buffer(packing_.packed, {packing_.batch, reduction, panels * packing_.nr},
                panels_map(packing_));
     graph_.buffers[0].is_written = true;
-    add_buffer(packing_.operand, in_operand(packing_.batch, packing_.columns, reduction),
+    add_buffer(packing_.operand, in_operand(packing_.batch, packing_.columns, steps_),
                dense_map(3));
     const ExpressionId batch = add_axis(packing_.batch), panel = add_axis(panels),
                        k = add_axis(reduction), place = add_axis(packing_.nr);
     nest().outer = static_cast<int32_t>(nest().axes.size());
     const ExpressionId column = table().add(table().multiply(panel, number(packing_.nr)), place);
-    const InstructionId loaded = load(in_operand(batch, column, k), column, panels * packing_.nr);
+    std::vector<Guard> guards;
+    if (panels * packing_.nr > packing_.columns)
+      guards.push_back({column, number(packing_.columns)});
+    if (reduction > steps_) guards.push_back({k, number(steps_)});
+    const InstructionId loaded = load(in_operand(batch, column, k), std::move(guards));
     nest().sweeps[0].stores.push_back({{0, {batch, k, column}}, loaded, {}});
     return std::move(graph_);
   }
@@ -87,14 +99,12 @@ class PackingLoops {
     return table().symbol_expression(symbol);
   }
 
-  InstructionId load(std::vector<ExpressionId> index, ExpressionId column, int64_t padded) {
+  InstructionId load(std::vector<ExpressionId> index, std::vector<Guard> guards) {
     Instruction load;
     load.kind = InstructionKind::kLoad;
     load.access = {1, std::move(index)};
-    if (padded > packing_.columns) {
-      load.operands[0] = append({});  // 0
-      load.guards = {{column, number(packing_.columns)}};
-    }
+    if (!guards.empty()) load.operands[0] = append({});  // 0
+    load.guards = std::move(guards);
     return append(std::move(load));
   }
 
@@ -105,7 +115,8 @@ class PackingLoops {
     return id;
   }
 
-  const Packing& packing_;
+  const Packing packing_;
+  const int64_t steps_;  // of the reduction in the operand
   LoopGraph graph_;
 };
 

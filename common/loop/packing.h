@@ -19,8 +19,9 @@ struct Packing {
   // The operand is [batch][columns][reduction…], otherwise [batch][reduction…][columns].
   bool columns_first = false;
   int64_t nr = 1;  // columns of a panel
-  // Whether two steps of the reduction lie side by side, with an even extent of the axis that comes
-  // last in order: [batch][panels][reduction in order / 2][nr][2].
+  // Whether two steps of the reduction lie side by side: [batch][panels][reduction in order / 2]
+  // [nr][2]. The axis that comes last in order has an even extent, unless it is the only one; of an
+  // odd number of steps the last one then has 0 beside it.
   bool in_pairs = false;
   DType operand = DType::kF32, packed = DType::kF32;  // elements
   auto operator<=>(const Packing&) const = default;

@@ -92,9 +92,12 @@ std::string operand_unsupported_reason(const Value& value, DType dtype) {
 
 std::string type_unsupported_reason(const Node& node) {
   constexpr size_t kLengths = 4;
+  const DType own = node.input(0)->type().dtype;
+  if (own != DType::kF32 && own != DType::kF16 && own != DType::kBF16)
+    return fmt::format("dtype {}, only f32, f16 and bf16", dtype_name(own));
   for (size_t i = 0; i < node.input_count(); ++i) {
     if (node.input(i) == nullptr) continue;
-    const DType dtype = i == kLengths ? DType::kI32 : DType::kF32;
+    const DType dtype = i == kLengths ? DType::kI32 : own;
     if (std::string reason = operand_unsupported_reason(*node.input(i), dtype); !reason.empty())
       return reason;
   }

@@ -12,7 +12,7 @@ using enum HalfTolerance;
 // statistics, rates.
 constexpr uint32_t kFirstAlone = 1;
 
-// Rows are in the order of Op. Recurrent cells have none: their kernels take f32.
+// Rows are in the order of Op.
 constexpr HalfToleranceRow kTable[] = {
     {Op::kAbs, kGray},
     {Op::kAcos, kDeny},
@@ -55,6 +55,7 @@ constexpr HalfToleranceRow kTable[] = {
     {Op::kExpand, kGray},
     {Op::kFlatten, kGray},
     {Op::kFloor, kGray},
+    {Op::kGRU, kAllow},
     {Op::kGather, kGray},
     {Op::kGatherElements, kGray},
     {Op::kGatherND, kGray},
@@ -75,6 +76,7 @@ constexpr HalfToleranceRow kTable[] = {
     {Op::kIsInf, kGray},
     {Op::kIsNaN, kGray},
     {Op::kLRN, kDeny},
+    {Op::kLSTM, kAllow},
     {Op::kLayerNormalization, kDeny},
     {Op::kLeakyRelu, kGray},
     {Op::kLess, kGray},
@@ -101,6 +103,7 @@ constexpr HalfToleranceRow kTable[] = {
     {Op::kPad, kGray},
     {Op::kPow, kDeny},
     {Op::kRMSNormalization, kDeny},
+    {Op::kRNN, kAllow},
     {Op::kReciprocal, kDeny},
     {Op::kReduceL1, kDeny},
     {Op::kReduceL2, kDeny},

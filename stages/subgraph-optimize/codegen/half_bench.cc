@@ -1,6 +1,6 @@
 // Prints the speed of contractions in f32, f16 and bf16, whose kernels run in turns on one thread:
 // products of BERT-base, convolutions of ResNet-50 and SqueezeNet, attention of BERT-base and of
-// decoders.
+// decoders, walks of recurrent cells.
 //
 //   half_bench [profile]
 #include <chrono>
@@ -9,6 +9,7 @@
 #include "fmt/format.h"
 #include "stages/subgraph-optimize/codegen/attention/attention.h"
 #include "stages/subgraph-optimize/codegen/kernel_timing.h"
+#include "stages/subgraph-optimize/codegen/recurrent/recurrent.h"
 
 namespace sluice {
 namespace {
@@ -175,6 +176,42 @@ void bench_attention(const DeviceProfile& profile) {
   }
 }
 
+RecurrentSpec lstm(int64_t steps, int64_t batch, int64_t hidden, DType dtype) {
+  RecurrentSpec s;
+  s.cell.kind = CellKind::kLstm;
+  s.cell.hidden = hidden;
+  s.cell.activations = {
+      {{ActivationKind::kSigmoid}, {ActivationKind::kTanh}, {ActivationKind::kTanh}}};
+  s.steps = steps, s.batch = batch;
+  s.has_y = true;
+  s.dtype = dtype;
+  return s;
+}
+
+// The products are f32: bytes for them are enough elements of any dtype.
+void bench_cells(const DeviceProfile& profile) {
+  for (const auto& [steps, batch, hidden] : {std::tuple{50, 1, 64},
+                                             {50, 1, 128},
+                                             {50, 1, 256},
+                                             {50, 1, 512},
+                                             {20, 8, 512},
+                                             {10, 32, 256}}) {
+    std::vector<Run> runs;
+    int64_t multiply_adds = 0;
+    for (const DType dtype : kDTypes) {
+      const RecurrentSpec s = lstm(steps, batch, hidden, dtype);
+      const auto made = generate_recurrent(s, profile);
+      if (!made) return static_cast<void>(std::puts(error_text(made.error()).c_str()));
+      multiply_adds = made->multiply_adds.nominal;
+      const auto plan = choose_recurrent_plan(s, profile);
+      const int64_t rows = int64_t{steps} * batch * hidden;
+      runs.push_back(
+          make_run(*made, dtype, {rows, 2 * 4 * rows, 4 * hidden * plan->panels * plan->nr}));
+    }
+    race(fmt::format("LSTM of {} steps {}x{}", steps, batch, hidden), runs, multiply_adds);
+  }
+}
+
 }  // namespace
 }  // namespace sluice
 
@@ -184,5 +221,6 @@ int main(int argc, char** argv) {
   sluice::bench_products(*profile);
   sluice::bench_convolutions(*profile);
   sluice::bench_attention(*profile);
+  sluice::bench_cells(*profile);
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
+#include "stages/subgraph-optimize/codegen/emit/elements.h"
 #include "stages/subgraph-optimize/codegen/recurrent/activation_emitter.h"
 
 namespace sluice {
@@ -26,6 +27,7 @@ class CellTileEmitter {
         cell_(spec.cell),
         plan_(plan),
         shape_(shape),
+        elements_(builder, spec.dtype),
         math_(builder.ir(), builder.profile(), spec.math) {}
 
   llvm::Function* emit() {
@@ -73,11 +75,11 @@ class CellTileEmitter {
       Value* element = b_.at(b_.at(state, row * plan_.scratch.stride), k);
       h.push_back(b_.broadcast(b_.load_float(element), plan_.lanes));
     }
-    Value* weights = b_.at(in_.weights, b_.mul(k, plan_.nr));
+    Value* weights = elements_.at(in_.weights, b_.mul(k, plan_.nr));
     for (int64_t gate = 0; gate < shape_.phase.gates; ++gate) {
       for (int vector = 0; vector < shape_.vectors; ++vector) {
-        Value* r =
-            b_.load_vector(b_.at(weights, weight_offset(gate, vector)), plan_.lanes, plan_.lanes);
+        Value* r = elements_.load_vector(elements_.at(weights, weight_offset(gate, vector)),
+                                         plan_.lanes, plan_.lanes);
         for (int row = 0; row < shape_.rows; ++row) {
           Value*& sum = sums[static_cast<size_t>(sum_index(gate, vector, row))];
           sum = b_.multiply_add(r, h[static_cast<size_t>(row)], sum);
@@ -186,12 +188,16 @@ class CellTileEmitter {
     return sums_[static_cast<size_t>(sum_index(gate - shape_.phase.first_gate, vector_, row_))];
   }
 
-  // Reads the units from a line of all hidden units in memory.
-  Value* load_units(Value* line) {
+  Value* products(int64_t gate) {
+    Value* line = b_.at(products_, gate * cell_.hidden);
     return b_.load_vector(b_.at(line, unit_), plan_.lanes, active_);
   }
-  Value* products(int64_t gate) { return load_units(b_.at(products_, gate * cell_.hidden)); }
-  Value* bias(int64_t line) { return load_units(b_.at(in_.bias, line * cell_.hidden)); }
+  // Reads the units from a line of an operand, which has all hidden units.
+  Value* load_units(Value* operand, int64_t line) {
+    Value* first = elements_.at(operand, line * cell_.hidden);
+    return elements_.load_vector(elements_.at(first, unit_), plan_.lanes, active_);
+  }
+  Value* bias(int64_t line) { return load_units(in_.bias, line); }
 
   // Returns the sum over input, state and biases.
   Value* total(int64_t gate) {
@@ -205,7 +211,7 @@ class CellTileEmitter {
 
   Value* with_peephole(Value* x, int64_t gate, Value* c) {
     if (!spec_.has_peepholes) return x;
-    return b_.multiply_add(load_units(b_.at(in_.peepholes, gate * cell_.hidden)), c, x);
+    return b_.multiply_add(load_units(in_.peepholes, gate), c, x);
   }
 
   Value* old_h() { return load_row(in_.old_state); }
@@ -228,7 +234,7 @@ class CellTileEmitter {
     Value* kept = is_active_ == nullptr ? h : where_active(h, old_h());
     Value* row = b_.at(in_.new_state, row_ * plan_.scratch.stride);
     b_.store_vector(kept, b_.at(row, unit_), plan_.lanes);
-    if (result_ != nullptr) b_.store_vector(h, b_.at(result_, unit_), active_);
+    if (result_ != nullptr) elements_.store_vector(h, elements_.at(result_, unit_), active_);
   }
 
   KernelBuilder& b_;
@@ -236,6 +242,7 @@ class CellTileEmitter {
   const RecurrentCell& cell_;
   const RecurrentPlan& plan_;
   const CellTileShape& shape_;
+  Elements elements_;  // of operands and results
   MathEmitter math_;
   CellTileArguments in_;
   IrValues sums_;

@@ -24,6 +24,8 @@ Result<void> check(const RecurrentSpec& spec) {
   if (static_cast<int64_t>(cell.activations.size()) != cell.directions)
     return make_error(ErrorCode::kCodegen, "recurrent cell of {} directions has activations for {}",
                       cell.directions, cell.activations.size());
+  if (!is_operand_dtype(spec.dtype))
+    return make_error(ErrorCode::kCodegen, "recurrent cell of {}", dtype_name(spec.dtype));
   return {};
 }
 
@@ -85,8 +87,9 @@ class WalkEmitter {
     b_.loop(b_.index(0), in_->steps, 1, [&](Value* step) { emit_step(step); });
     Value* last = odd(in_->steps);
     for_rows([&](Value* row) {
-      if (spec_.has_y_h) copy_line(area_row(last, row), state_at(in_->y_h, row));
-      if (spec_.has_y_c) copy_line(area_row(b_.index(kCellArea), row), state_at(in_->y_c, row));
+      if (spec_.has_y_h) copy_line(area_line(last, row), in_memory(state_at(in_->y_h, row)));
+      if (spec_.has_y_c)
+        copy_line(area_line(b_.index(kCellArea), row), in_memory(state_at(in_->y_c, row)));
     });
   }
 
@@ -97,22 +100,37 @@ class WalkEmitter {
 
   // Sets the states before the first step, and clears Y past the end of the sequence.
   void begin_sequence(Value* row) {
-    copy_line(spec_.has_h ? state_at(in_->h, row) : nullptr, area_row(b_.index(0), row));
-    if (cell_.kind == CellKind::kLstm) {
-      copy_line(spec_.has_c ? state_at(in_->c, row) : nullptr, area_row(b_.index(kCellArea), row));
-    }
+    const auto initial = [&](bool exists, Value* states) {
+      return in_memory(exists ? state_at(states, row) : nullptr);
+    };
+    copy_line(initial(spec_.has_h, in_->h), area_line(b_.index(0), row));
+    if (cell_.kind == CellKind::kLstm)
+      copy_line(initial(spec_.has_c, in_->c), area_line(b_.index(kCellArea), row));
     if (!spec_.has_lengths || !spec_.has_y) return;
     Value* sequence = b_.add(first_sequence_, row);
-    b_.loop(in_->length_of(sequence), in_->steps, 1,
-            [&](Value* step) { copy_line(nullptr, in_->result_at(step, sequence, direction_)); });
+    b_.loop(in_->length_of(sequence), in_->steps, 1, [&](Value* step) {
+      copy_line(in_memory(nullptr), in_memory(in_->result_at(step, sequence, direction_)));
+    });
   }
 
-  // Copies the hidden units of one sequence; a null `from` has zeros.
-  void copy_line(Value* from, Value* to) {
+  // The hidden units of one sequence, in a tensor or in an area of scratch.
+  struct Line {
+    Elements elements;
+    Value* first;
+  };
+  Line in_memory(Value* first) { return {in_->elements, first}; }
+  Line area_line(Value* area, Value* row) {
+    return {Elements(b_, DType::kF32), area_row(area, row)};
+  }
+
+  // Copies a line; a null one has zeros.
+  void copy_line(Line from, Line to) {
     const auto copy = [&](Value* unit, int active) {
-      Value* units = from == nullptr ? b_.splat(0.0f, plan_.lanes)
-                                     : b_.load_vector(b_.at(from, unit), plan_.lanes, active);
-      b_.store_vector(units, b_.at(to, unit), active);
+      Value* units =
+          from.first == nullptr
+              ? b_.splat(0.0f, plan_.lanes)
+              : from.elements.load_vector(from.elements.at(from.first, unit), plan_.lanes, active);
+      to.elements.store_vector(units, to.elements.at(to.first, unit), active);
     };
     const int64_t whole = cell_.hidden / plan_.lanes * plan_.lanes;
     b_.loop(b_.index(0), b_.index(whole), plan_.lanes,
@@ -219,11 +237,11 @@ class WalkEmitter {
   CellTileArguments tile_arguments(const CellPhase& phase, Value* step, Value* row, Value* unit) {
     const int64_t gate = plan_.panels * plan_.nr * cell_.hidden;
     Value* first_gate = b_.add(b_.mul(direction_, cell_.gates()), b_.index(phase.first_gate));
-    Value* panel = b_.mul(unit, cell_.hidden);  // a unit has so many floats in its panel
+    Value* panel = b_.mul(unit, cell_.hidden);  // a unit has so many elements in its panel
     Value* parity = odd(step);
     CellTileArguments arguments;
     arguments.sequence = b_.at(scratch_, b_.mul(row, kSequenceFloats));
-    arguments.weights = b_.at(in_->weights, b_.add(b_.mul(first_gate, gate), panel));
+    arguments.weights = in_->elements.at(in_->weights, b_.add(b_.mul(first_gate, gate), panel));
     arguments.unit = unit;
     arguments.old_state = area_row(parity, row);
     arguments.new_state = area_row(b_.sub(b_.index(1), parity), row);
@@ -235,7 +253,7 @@ class WalkEmitter {
 
   // Returns the lines of hidden units that an operand has for the item's direction.
   Value* of_direction(bool exists, Value* operand, int64_t lines) {
-    return exists ? b_.at(operand, b_.mul(direction_, lines * cell_.hidden)) : operand;
+    return exists ? in_->elements.at(operand, b_.mul(direction_, lines * cell_.hidden)) : operand;
   }
 
   // ---- the launch

@@ -15,12 +15,15 @@ namespace sluice {
 // The products are [steps][batch][directions][gates][hidden], with the first two axes exchanged
 // where batch comes first. Packed R is [directions][gates][panels][k][nr] of
 // R[direction][gate][j][k] with j in panels of nr = choose_recurrent_plan(...).nr, missing columns
-// zero. Lengths are i32.
+// zero. Lengths are i32, products f32.
 struct RecurrentSpec {
   RecurrentCell cell;
   Extent steps = 1, batch = 1;
   bool has_y = false, has_y_h = false, has_y_c = false;
   bool has_bias = false, has_lengths = false, has_h = false, has_c = false, has_peepholes = false;
+  // Of R, bias, peepholes, initial states and results, in memory: f32, f16 or bf16. Sums and the
+  // states of the walk are f32, and each result is rounded once.
+  DType dtype = DType::kF32;
   MathPrecision math = MathPrecision::kDefault;
 };
 
@@ -51,8 +54,8 @@ struct RecurrentPlan {
   uint32_t blocks = 1;
 };
 
-// The plan depends on the cell, the sizes and has_lengths. Error: kNotLowerable when the states of
-// one sequence exceed the profile's scratch.
+// The plan depends on the cell, the sizes, has_lengths and the dtype. Error: kNotLowerable when the
+// states of one sequence exceed the profile's scratch.
 Result<RecurrentPlan> choose_recurrent_plan(const RecurrentSpec& spec,
                                             const DeviceProfile& profile);
 Result<GeneratedKernel> generate_recurrent(const RecurrentSpec& spec, const DeviceProfile& profile);

@@ -3,6 +3,7 @@
 #include "fmt/format.h"
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/cost.h"
+#include "stages/subgraph-optimize/codegen/dtype_text.h"
 #include "stages/subgraph-optimize/codegen/recurrent/recurrent.h"
 
 namespace sluice {
@@ -15,8 +16,12 @@ int64_t areas_of(const RecurrentCell& cell) {
   return cell.kind == CellKind::kLstm ? 3 : 2;
 }
 
-int64_t weight_bytes(const RecurrentCell& cell) {  // of one direction
-  return cell.gates() * cell.hidden * cell.hidden * int64_t{sizeof(float)};
+int64_t weights_of(const RecurrentCell& cell) {  // of one direction
+  return cell.gates() * cell.hidden * cell.hidden;
+}
+
+int64_t weight_bytes(const RecurrentSpec& spec) {  // likewise
+  return weights_of(spec.cell) * (spec.dtype == DType::kF32 ? 4 : 2);
 }
 
 // Chooses the tile. A single sequence has many sums, since each waits for the one before; several
@@ -25,7 +30,8 @@ void choose_tile(const RecurrentSpec& spec, const DeviceProfile& profile, Recurr
   plan.lanes = profile.vector_bits / 32;
   plan.sums = profile.vector_registers / 4;
   plan.sums_alone = profile.vector_registers / 2;
-  plan.rows = (profile.vector_registers - 1) / (plan.sums + 1);
+  const int vectors_of_r = spec.dtype == DType::kF32 ? 1 : 2;  // one more is being widened
+  plan.rows = (profile.vector_registers - vectors_of_r) / (plan.sums + 1);
   if (spec.batch.is_fixed())
     plan.rows = static_cast<int>(std::min<int64_t>(plan.rows, spec.batch.factor));
   plan.panel_vectors = plan.rows == 1 && spec.cell.hidden > plan.lanes ? 2 : 1;
@@ -33,10 +39,11 @@ void choose_tile(const RecurrentSpec& spec, const DeviceProfile& profile, Recurr
   plan.panels = ceil_div(spec.cell.hidden, plan.nr);
 }
 
-// Returns the sequences for which the sums take as long as reading R in every step does.
+// Returns the sequences for which the sums take as long as reading R in every step does. R of 16
+// bits counts as f32: to widen it takes the time that its fewer lines save.
 int64_t smallest_group(const RecurrentSpec& spec, const DeviceProfile& profile,
                        const RecurrentPlan& plan) {
-  if (weight_bytes(spec.cell) <= profile.l2_bytes) return plan.rows;
+  if (weight_bytes(spec) <= profile.l2_bytes) return plan.rows;
   const double vectors_of_line = static_cast<double>(kFloatsOfLine) / plan.lanes;
   const double line = static_cast<double>(profile.costs.memory_line) / 100;
   const double rows = line / (vectors_of_line * multiply_add_cycles(plan.lanes, profile));
@@ -61,13 +68,13 @@ int64_t choose_group(const RecurrentSpec& spec, const DeviceProfile& profile,
 double estimate_cycles(const RecurrentSpec& spec, const DeviceProfile& profile,
                        const RecurrentPlan& plan, int64_t groups) {
   constexpr double kFunctions = 5;  // of an LSTM
-  const int64_t bytes = weight_bytes(spec.cell);
+  const int64_t bytes = weight_bytes(spec);
   const int64_t line =
       bytes > profile.l2_bytes ? profile.costs.last_cache_line : profile.costs.l2_line;
   const double rows = static_cast<double>(spec.batch.nominal) / static_cast<double>(groups);
   const double read = static_cast<double>(bytes) / 64 * static_cast<double>(line) / 100;
-  const double sums =
-      static_cast<double>(bytes) / 4 / plan.lanes * rows * multiply_add_cycles(plan.lanes, profile);
+  const double sums = static_cast<double>(weights_of(spec.cell)) / plan.lanes * rows *
+                      multiply_add_cycles(plan.lanes, profile);
   const double gates = static_cast<double>(spec.cell.hidden) / plan.lanes * rows * kFunctions *
                        static_cast<double>(profile.costs.transcendental) / 100;
   return static_cast<double>(spec.steps.nominal * spec.cell.directions * groups) *
@@ -112,11 +119,11 @@ std::string canonical_text(const RecurrentSpec& s) {
   const RecurrentCell& cell = s.cell;
   std::string text = fmt::format(
       "recurrent {} directions {} reverse {} batch_first {} linear {} coupled {} hidden {} clip {} "
-      "steps {} batch {} y {} {} {} bias {} lengths {} h {} c {} peepholes {} math {}",
+      "steps {} batch {} y {} {} {} bias {} lengths {} h {} c {} peepholes {} math {}{}",
       static_cast<int>(cell.kind), cell.directions, cell.is_reverse, cell.is_batch_first,
       cell.linear_before_reset, cell.input_forget, cell.hidden, cell.clip, canonical_text(s.steps),
       canonical_text(s.batch), s.has_y, s.has_y_h, s.has_y_c, s.has_bias, s.has_lengths, s.has_h,
-      s.has_c, s.has_peepholes, math_precision_name(s.math));
+      s.has_c, s.has_peepholes, math_precision_name(s.math), dtype_text(s.dtype));
   for (const std::vector<CellActivation>& direction : cell.activations) {
     for (const CellActivation& activation : direction)
       text += fmt::format(" f {} {} {}", static_cast<int>(activation.kind), activation.alpha,

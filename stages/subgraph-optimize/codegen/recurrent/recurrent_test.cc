@@ -47,7 +47,8 @@ class Recurrent : public KernelTest {
   RecurrentOperands draw_operands(const RecurrentSpec& spec, int64_t steps, int64_t batch) {
     const RecurrentCell& cell = spec.cell;
     const auto floats = [&](bool exists, int64_t count) {
-      return exists ? random_floats(static_cast<size_t>(count), random_) : std::vector<float>();
+      return exists ? random_floats(static_cast<size_t>(count), random_, spec.dtype)
+                    : std::vector<float>();
     };
     RecurrentOperands in;
     in.steps = steps;
@@ -56,6 +57,7 @@ class Recurrent : public KernelTest {
     in.products = floats(true, steps * batch * cell.columns());
     in.r = floats(true, cell.columns() * cell.hidden);
     for (float& number : in.r) number /= static_cast<float>(std::sqrt(cell.hidden));
+    in.r = numbers_of(elements_of(in.r, spec.dtype), spec.dtype);
     in.bias = floats(spec.has_bias, 2 * cell.columns());
     in.h = floats(spec.has_h, states);
     in.c = floats(spec.has_c, states);
@@ -97,24 +99,28 @@ class Recurrent : public KernelTest {
   void run(RunnableKernel& kernel, const RecurrentSpec& spec, int64_t steps, int64_t batch) {
     SCOPED_TRACE(testing::PrintToString(std::pair(steps, batch)));
     RecurrentOperands in = draw_operands(spec, steps, batch);
-    std::vector<float> r = packed(spec, in.r);
+    std::vector<std::byte> r = elements_of(packed(spec, in.r), spec.dtype);
+    std::vector<std::vector<std::byte>> operands;  // bias, h, c and peepholes
+    for (const std::vector<float>* operand : {&in.bias, &in.h, &in.c, &in.peepholes})
+      operands.push_back(elements_of(*operand, spec.dtype));
     const RecurrentResults expected = reference_recurrent(spec, in);
     const bool is_fixed = spec.steps.is_fixed() && spec.batch.is_fixed();
-    std::vector<std::vector<float>> first;
+    std::vector<std::vector<std::byte>> first;
     for (const uint32_t blocks :
          is_fixed ? std::vector<uint32_t>{0} : std::vector<uint32_t>{1, 2, 7, 0}) {
-      std::vector<std::vector<float>> results;
+      std::vector<std::vector<std::byte>> results;
       for (const auto& [exists, wanted] :
            {std::pair(spec.has_y, &expected.y), std::pair(spec.has_y_h, &expected.y_h),
             std::pair(spec.has_y_c, &expected.y_c)})
-        if (exists) results.emplace_back(wanted->size() + 2 * kGuard, kUntouched);
+        if (exists) results.push_back(untouched(wanted->size() + 2 * kGuard, spec.dtype));
       std::vector<void*> pointers;
-      for (std::vector<float>& result : results) pointers.push_back(result.data() + kGuard);
+      for (std::vector<std::byte>& result : results)
+        pointers.push_back(result.data() + kGuard * (spec.dtype == DType::kF32 ? 4 : 2));
       pointers.insert(pointers.end(), {in.products.data(), r.data()});
-      if (spec.has_bias) pointers.push_back(in.bias.data());
+      if (spec.has_bias) pointers.push_back(operands[0].data());
       if (spec.has_lengths) pointers.push_back(in.lengths.data());
-      for (std::vector<float>* operand : {&in.h, &in.c, &in.peepholes})
-        if (!operand->empty()) pointers.push_back(operand->data());
+      for (size_t i = 1; i < operands.size(); ++i)
+        if (!operands[i].empty()) pointers.push_back(operands[i].data());
       is_fixed ? kernel.run(pointers) : kernel.run(pointers, {steps, batch}, blocks);
       if (first.empty()) compare(spec, results, expected);
       if (first.empty()) first = results;
@@ -122,22 +128,33 @@ class Recurrent : public KernelTest {
     }
   }
 
-  static void compare(const RecurrentSpec& spec, const std::vector<std::vector<float>>& results,
-                      const RecurrentResults& expected) {
-    size_t next = 0;
-    if (spec.has_y) compare(results[next++], expected.y);
-    if (spec.has_y_h) compare(results[next++], expected.y_h);
-    if (spec.has_y_c) compare(results[next++], expected.y_c);
+  static std::vector<std::byte> untouched(size_t count, DType dtype) {
+    return elements_of(std::vector<float>(count, kUntouched), dtype);
   }
 
-  static void compare(const std::vector<float>& found, const std::vector<double>& expected) {
+  static void compare(const RecurrentSpec& spec, const std::vector<std::vector<std::byte>>& results,
+                      const RecurrentResults& expected) {
+    size_t next = 0;
+    const auto compare_next = [&](const std::vector<double>& wanted) {
+      compare(numbers_of(results[next++], spec.dtype), wanted, spec.dtype);
+    };
+    if (spec.has_y) compare_next(expected.y);
+    if (spec.has_y_h) compare_next(expected.y_h);
+    if (spec.has_y_c) compare_next(expected.y_c);
+  }
+
+  // Results in 16 bits are rounded once.
+  static void compare(const std::vector<float>& found, const std::vector<double>& expected,
+                      DType dtype) {
+    const float outside = numbers_of(untouched(1, dtype), dtype)[0];
     for (size_t i = 0; i < found.size(); ++i) {
       if (i < kGuard || i >= kGuard + expected.size()) {
-        ASSERT_EQ(found[i], kUntouched) << "outside, " << i;
+        ASSERT_EQ(found[i], outside) << "outside, " << i;
         continue;
       }
       const double wanted = expected[i - kGuard];
-      ASSERT_NEAR(found[i], wanted, 3e-5 * std::max(1.0, std::fabs(wanted)))
+      const double bound = 3e-5 * std::max(1.0, std::fabs(wanted));
+      ASSERT_NEAR(found[i], wanted, bound + rounding_error(dtype) * std::fabs(wanted))
           << "element " << i - kGuard;
     }
   }
@@ -229,6 +246,28 @@ TEST_P(Recurrent, SymbolicSizes) {
   }
 }
 
+TEST_P(Recurrent, Halves) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    for (const CellKind kind : {CellKind::kRnn, CellKind::kGru, CellKind::kLstm}) {
+      for (const int64_t hidden : {7, 40}) {
+        check_fixed(make_cell(kind, hidden), 5, 1,
+                    [&](RecurrentSpec& spec) { spec.dtype = dtype; });
+        check_fixed(make_cell(kind, hidden, 2), 4, 1 + hidden % 5, [&](RecurrentSpec& spec) {
+          spec.dtype = dtype;
+          spec.has_bias = spec.has_h = true;
+          spec.has_lengths = hidden > 7;
+          spec.has_c = spec.has_peepholes = kind == CellKind::kLstm;
+        });
+      }
+      RecurrentSpec spec =
+          make_spec(make_cell(kind, 27, 2), Extent::of_symbol(0, 16), Extent::of_symbol(1, 4));
+      spec.dtype = dtype;
+      spec.has_lengths = true;
+      check(spec, {{7, 1}, {3, 2}, {5, 5}, {0, 3}});
+    }
+  }
+}
+
 TEST_P(Recurrent, GroupsOfManySequences) {
   check_fixed(make_cell(CellKind::kLstm, 384), 2, 40);
   check_fixed(make_cell(CellKind::kGru, 24), 3, 100);
@@ -264,7 +303,10 @@ TEST(RecurrentPlan, EveryProfileHasCode) {
     spec.cell = make_cell(CellKind::kLstm, 50);
     spec.has_y = spec.has_lengths = true;
     spec.batch = 3;
-    EXPECT_TRUE(generate_recurrent(spec, *get_profile(name)).ok()) << name;
+    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+      spec.dtype = dtype;
+      EXPECT_TRUE(generate_recurrent(spec, *get_profile(name)).ok()) << name;
+    }
   }
 }
 

@@ -5,7 +5,7 @@ namespace sluice {
 using llvm::Value;
 
 WalkOperands::WalkOperands(KernelBuilder& builder, const RecurrentSpec& spec)
-    : b_(builder), spec_(spec) {
+    : elements(builder, spec.dtype), b_(builder), spec_(spec) {
   int next = 0;
   Value* null = llvm::ConstantPointerNull::get(b_.ir().getPtrTy());
   const auto take = [&](bool exists) { return exists ? b_.pointer_argument(next++) : null; };
@@ -40,14 +40,14 @@ Value* WalkOperands::result_at(Value* step, Value* sequence, Value* direction) {
     Value* row = b_.add(b_.mul(step, cell.directions), direction);
     line = b_.add(b_.mul(row, spec_.batch), sequence);
   }
-  return b_.at(y, b_.mul(line, cell.hidden));
+  return elements.at(y, b_.mul(line, cell.hidden));
 }
 
 Value* WalkOperands::state_at(Value* states, Value* sequence, Value* direction) {
   const RecurrentCell& cell = spec_.cell;
   Value* line = cell.is_batch_first ? b_.add(b_.mul(sequence, cell.directions), direction)
                                     : b_.add(b_.mul(direction, spec_.batch), sequence);
-  return b_.at(states, b_.mul(line, cell.hidden));
+  return elements.at(states, b_.mul(line, cell.hidden));
 }
 
 Value* WalkOperands::length_of(Value* sequence) {

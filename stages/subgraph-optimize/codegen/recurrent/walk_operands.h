@@ -4,7 +4,7 @@
 // Include it only in files that emit IR: it brings LLVM's headers.
 #pragma once
 
-#include "stages/subgraph-optimize/codegen/emit/kernel_builder.h"
+#include "stages/subgraph-optimize/codegen/emit/elements.h"
 #include "stages/subgraph-optimize/codegen/recurrent/recurrent.h"
 
 namespace sluice {
@@ -22,6 +22,7 @@ struct WalkOperands {
 
   llvm::Value *y, *y_h, *y_c, *products, *weights, *bias, *lengths, *h, *c, *peepholes;
   llvm::Value* steps;
+  Elements elements;  // of all but lengths and products
 
  private:
   KernelBuilder& b_;

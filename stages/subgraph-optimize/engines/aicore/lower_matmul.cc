@@ -193,6 +193,7 @@ MatrixPacking make_packing(const Contraction& contraction, const MatMulSpec& spe
   packing.transposed = anchor.op() == Op::kGemm && anchor.get(attributes::Gemm::transB) != 0;
   packing.nr = nr;
   packing.dtype = spec.dtype;
+  packing.in_pairs = spec.dtype == DType::kBF16;
   return packing;
 }
 

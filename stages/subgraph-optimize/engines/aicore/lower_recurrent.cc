@@ -6,7 +6,8 @@
 //            %y, %y_h = Fused(%p, %r:packed, %b)  body: LSTM(p, identity, unpacked r, b)
 //
 // Legal because a step reads its input only as the product with W, and the identity, whose rows are
-// those of all directions' gates, hands every gate its own column of the products.
+// those of all directions' gates, hands every gate its own column of the products. Of a cell in 16
+// bits the bodies compute in f32, as the kernels do: they cast what they read and what they give.
 #include "common/ir/value_storage.h"
 #include "common/ops/attributes.h"
 #include "common/target/recurrent.h"
@@ -32,6 +33,7 @@ class RecurrentLowering {
 
  private:
   Module& module() { return lowering_.graph().module(); }
+  DType dtype() const { return node_.input(kX)->type().dtype; }
 
   Graph& add_body(const std::string& suffix) {
     const std::string name = node_.name().empty() ? "cell" : node_.name();
@@ -44,12 +46,15 @@ class RecurrentLowering {
     SLUICE_ASSIGN(Value * x, lowering_.dense(*node_.input(kX), &node_));
     Type type = x->type();
     type.dims[2] = Dim::fixed(cell_.columns());
+    type.dtype = DType::kF32;
     SLUICE_ASSIGN(const MatMulSpec spec, product_spec(type, x->type()));
     MatrixPacking packing;
     packing.k = cell_.input;
     packing.n = cell_.columns();
     packing.transposed = true;
     packing.nr = choose_matmul_plan(spec, lowering_.profile()).nr;
+    packing.dtype = spec.dtype;
+    packing.in_pairs = spec.dtype == DType::kBF16;
     const auto pack = [&](Chain& chain) {
       chain.reshape({packing.n, packing.k});
       packing.pack(chain);
@@ -67,6 +72,7 @@ class RecurrentLowering {
     const OperandSizes sizes(module(), {&products, &x});
     SLUICE_ASSIGN(const std::vector<Extent> dims, sizes.of(x));
     MatMulSpec spec;
+    spec.dtype = x.dtype;
     spec.m = dims[0] * dims[1];
     spec.n = cell_.columns();
     spec.k = cell_.input;
@@ -84,7 +90,8 @@ class RecurrentLowering {
     Chain weights(body, body.add_input(w.type_id(), w.name()));
     packing.transposed = false;
     packing.unpack(weights);
-    Node& product = body.add_node(Op::kMatMul, {&rows, &weights.value()}, 1);
+    Node& product =
+        body.add_node(Op::kMatMul, {&as_f32(body, rows), &as_f32(body, weights.value())}, 1);
     product.output().set_type(type);
     product.set_origins(node_.origins());
     body.add_output(product.output());
@@ -102,6 +109,7 @@ class RecurrentLowering {
     packing.k = packing.n = cell_.hidden;
     packing.transposed = true;
     packing.nr = plan.nr;
+    packing.dtype = spec.dtype;
     const auto pack = [&](Chain& chain) {
       chain.reshape({cell_.directions, cell_.gates(), cell_.hidden, cell_.hidden});
       packing.pack(chain);
@@ -113,10 +121,10 @@ class RecurrentLowering {
       SLUICE_ASSIGN(Value * input, lowering_.dense(*node_.input(i), &node_));
       inputs.push_back(input);
     }
-    Graph& body = walk_body(inputs, packing, results);
+    const WalkBody body = walk_body(inputs, packing, results);
     const KernelId kernel = lowering_.kernel(spec, generate_recurrent);
-    Node& made = lowering_.add_launch(node_, body, inputs, kernel);
-    made.set(attributes::Fused::anchor, static_cast<int64_t>(body.node_count()) - 1);
+    Node& made = lowering_.add_launch(node_, body.graph, inputs, kernel);
+    made.set(attributes::Fused::anchor, body.anchor);
     return lowering_.give_results(made, node_, results);
   }
 
@@ -147,12 +155,18 @@ class RecurrentLowering {
     spec.has_h = node_.input(kInitialH) != nullptr;
     spec.has_c = node_.input(kInitialC) != nullptr;
     spec.has_peepholes = node_.input(kPeepholes) != nullptr;
+    spec.dtype = dtype();
     spec.math = lowering_.math();
     return spec;
   }
 
-  Graph& walk_body(const std::vector<Value*>& inputs, const MatrixPacking& packing,
-                   const std::vector<size_t>& results) {
+  struct WalkBody {
+    Graph& graph;
+    int64_t anchor;  // the number of the cell among its nodes
+  };
+
+  WalkBody walk_body(const std::vector<Value*>& inputs, const MatrixPacking& packing,
+                     const std::vector<size_t>& results) {
     Graph& body = add_body("");
     std::vector<Value*> placed;
     for (const Value* input : inputs)
@@ -160,21 +174,47 @@ class RecurrentLowering {
     Chain recurrent(body, *placed[1]);
     packing.unpack(recurrent);
     recurrent.reshape({cell_.directions, cell_.gates() * cell_.hidden, cell_.hidden});
-    std::vector<Value*> operands = {placed[0], &identity(body), &recurrent.value()};
+    std::vector<Value*> operands = {placed[0], &identity(body), &as_f32(body, recurrent.value())};
     size_t next = 2;
-    for (size_t i = kBias; i < node_.input_count(); ++i)
-      operands.push_back(node_.input(i) == nullptr ? nullptr : placed[next++]);
+    for (size_t i = kBias; i < node_.input_count(); ++i) {
+      const bool is_present = node_.input(i) != nullptr;
+      operands.push_back(is_present ? &as_f32(body, *placed[next++]) : nullptr);
+    }
+    Node& cell = add_cell(body, operands);
+    const auto anchor = static_cast<int64_t>(body.node_count()) - 1;
+    for (const size_t result : results) body.add_output(cast(body, cell.output(result), dtype()));
+    return {body, anchor};
+  }
+
+  Node& add_cell(Graph& body, const std::vector<Value*>& operands) {
     Node& cell = body.add_node(node_.op(), operands, node_.output_count());
     for (const Attribute& attribute : node_.attributes())
       cell.set_attribute(attribute.name, attribute.value);
     cell.set_name(node_.name());
     cell.set_origins(node_.origins());
     for (size_t i = 0; i < node_.output_count(); ++i) {
-      cell.output(i).set_type(node_.output(i).type_id());
+      Type type = node_.output(i).type();
+      if (type.is_tensor()) type.dtype = DType::kF32;
+      cell.output(i).set_type(type);
       cell.output(i).set_name(node_.output(i).name());
     }
-    for (const size_t result : results) body.add_output(cell.output(result));
-    return body;
+    return cell;
+  }
+
+  // Returns the value in a dtype, cast to it where it has another.
+  static Value& cast(Graph& body, Value& value, DType to) {
+    if (value.type().dtype == to) return value;
+    Node& node = body.add_node(Op::kCast, {&value}, 1);
+    node.set(attributes::Cast::to, static_cast<int64_t>(to));
+    Type type = value.type();
+    type.dtype = to;
+    node.output().set_type(type);
+    return node.output();
+  }
+
+  // Lengths are integers, and stay.
+  static Value& as_f32(Graph& body, Value& value) {
+    return value.type().dtype == DType::kI32 ? value : cast(body, value, DType::kF32);
   }
 
   // Returns the identity matrix of all columns as [directions, rows, columns]; it has no bytes.

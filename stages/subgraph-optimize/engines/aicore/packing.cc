@@ -56,7 +56,7 @@ void MatrixPacking::unpack_pairs(Chain& chain) const {
 }
 
 void MatrixPacking::pack(Chain& chain) const {
-  if (dtype == DType::kBF16) return pack_pairs(chain);
+  if (in_pairs) return pack_pairs(chain);
   const int64_t columns = round_up(n, nr);
   if (transposed) chain.transpose(swap_last_two(batch.size() + 2));
   chain.reshape(with(batch, {k, n})).pad_last(columns).reshape(with(batch, {k, columns / nr, nr}));
@@ -64,7 +64,7 @@ void MatrixPacking::pack(Chain& chain) const {
 }
 
 void MatrixPacking::unpack(Chain& chain) const {
-  if (dtype == DType::kBF16) return unpack_pairs(chain);
+  if (in_pairs) return unpack_pairs(chain);
   const int64_t columns = round_up(n, nr);
   chain.transpose(swap_before_last(batch.size() + 3))
       .reshape(with(batch, {k, columns}))
@@ -75,7 +75,7 @@ void MatrixPacking::unpack(Chain& chain) const {
 loop::Packing MatrixPacking::loops() const {
   const int64_t matrices =
       std::accumulate(batch.begin(), batch.end(), int64_t{1}, std::multiplies<>());
-  return {matrices, n, {k}, {0}, transposed, nr, dtype == DType::kBF16, dtype, dtype};
+  return {matrices, n, {k}, {0}, transposed, nr, in_pairs, dtype, dtype};
 }
 
 void ConvPacking::pack(Chain& chain) const {

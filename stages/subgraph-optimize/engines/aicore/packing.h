@@ -13,9 +13,10 @@ struct MatrixPacking {
   int64_t k = 1, n = 1;
   bool transposed = false;
   int64_t nr = 1;
-  DType dtype = DType::kF32;  // bf16 is packed in pairs of rows
+  DType dtype = DType::kF32;
+  bool in_pairs = false;  // of rows
 
-  // Makes [batch..., panels, k, nr], of bf16 [batch..., panels, k / 2 rounded up, nr, 2].
+  // Makes [batch..., panels, k, nr], in pairs [batch..., panels, k / 2 rounded up, nr, 2].
   void pack(Chain& chain) const;
   void unpack(Chain& chain) const;  // back to the operand's own shape
   loop::Packing loops() const;      // those that pack at run time

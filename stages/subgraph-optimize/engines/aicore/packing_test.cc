@@ -82,11 +82,14 @@ TEST(Packing, MatricesInPairs) {
           transposed ? std::vector{int64_t{3}, n, k} : std::vector{int64_t{3}, k, n};
       std::vector<float> weight(static_cast<size_t>(3 * k * n));
       std::iota(weight.begin(), weight.end(), 1.0f);
-      const MatrixPacking packing{{3}, k, n, transposed, nr, DType::kBF16};
+      const MatrixPacking packing{{3}, k, n, transposed, nr, DType::kBF16, true};
       const StridedPacking single{
           {{3, k * n}}, {{k, transposed ? 1 : n}}, {n, transposed ? k : 1}, nr};
-      EXPECT_EQ(evaluate_chain(dims, weight, [&](Chain& chain) { packing.pack(chain); }),
-                in_pairs(reference_pack(single, weight.data()), k, nr));
+      const std::vector<float> expected = in_pairs(reference_pack(single, weight.data()), k, nr);
+      EXPECT_EQ(evaluate_chain(dims, weight, [&](Chain& chain) { packing.pack(chain); }), expected);
+      loop::Packing loops = packing.loops();
+      loops.operand = loops.packed = DType::kF32;
+      EXPECT_EQ(run_loops(loops, weight, expected.size()), expected);
       const auto there_and_back = [&](Chain& chain) {
         packing.pack(chain);
         packing.unpack(chain);
