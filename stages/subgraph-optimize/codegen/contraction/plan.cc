@@ -77,13 +77,14 @@ double preparation_cycles(const ContractionSize& size, int64_t row_blocks, int64
 void split_prepared(const ContractionSize& size, int64_t limit, ContractionPlan& plan) {
   const int64_t tiles = ceil_div(size.rows, plan.rows);
   const int64_t possible = std::min(limit, tiles * plan.panels);
-  double least = 0;
+  double min_cycles = 0;
   for (int64_t panels = 1; panels <= std::min(plan.panels, limit); ++panels) {
     const int64_t panel_blocks = even_parts(plan.panels, panels);
     const int64_t row_blocks = even_parts(tiles, limit / panel_blocks);
     const double cycles = preparation_cycles(size, row_blocks, panel_blocks);
-    if (row_blocks * panel_blocks * 2 <= possible || (least > 0 && cycles >= least)) continue;
-    least = cycles;
+    if (row_blocks * panel_blocks * 2 <= possible || (min_cycles > 0 && cycles >= min_cycles))
+      continue;
+    min_cycles = cycles;
     plan.row_blocks = row_blocks, plan.panel_blocks = panel_blocks;
   }
 }

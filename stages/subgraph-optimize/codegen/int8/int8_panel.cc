@@ -252,13 +252,13 @@ Value* emit_are_narrow(KernelBuilder& b, Value* weights, Value* bytes, int lanes
   Int8Emitter ints(b);
   const int width = 4 * lanes;
   const auto all = [&](int value) { return b.broadcast(b.ir().getInt8(value), width); };
-  IrValues most = {all(0)};
-  most = b.loop(b.index(0), bytes, width, most, [&](Value* at, const IrValues& before) {
+  IrValues max = {all(0)};
+  max = b.loop(b.index(0), bytes, width, max, [&](Value* at, const IrValues& before) {
     Value* moved =
         b.ir().CreateAdd(ints.load_bytes(ints.bytes_at(weights, at), width, width), all(kLimit));
     return IrValues{b.ir().CreateBinaryIntrinsic(llvm::Intrinsic::umax, before[0], moved)};
   });
-  Value* largest = b.ir().CreateIntMaxReduce(most[0], false);
+  Value* largest = b.ir().CreateIntMaxReduce(max[0], false);
   return b.ir().CreateICmpULE(largest, b.ir().getInt8(2 * kLimit));
 }
 

@@ -63,7 +63,8 @@ class Int8Planner {
     if (profile_.int8_dot_product) return size;
     size.operands.reserved_registers = 1;  // for the products in flight
     if (widens_panels) {
-      size.prepared_column_cycles = widening_cycles(size.reduction);
+      // Half of the weights are taken to be narrow, which are not widened.
+      size.prepared_column_cycles = widening_cycles(size.reduction) / 2;
     } else {
       ++size.operands.reserved_registers;  // for a vector to widen
       size.operands.instructions_per_vector = 1;

@@ -193,7 +193,7 @@ void emit_int8_row_sums(KernelBuilder& b, const Int8Rows& rows, Value* sums) {
   Int8Emitter ints(b);
   const int lanes = b.profile().vector_bits / 32;
   Value* whole = b.mul(b.div(rows.steps, lanes), lanes);
-  Value* rest = b.mask(b.sub(rows.steps, whole), lanes);
+  Value* remainder = b.mask(b.sub(rows.steps, whole), lanes);
   b.loop(b.index(0), rows.count, 1, [&](Value* i) {
     Value* row = ints.bytes_at(rows.first, b.mul(i, rows.stride));
     IrValues sum = {ints.ints(0, lanes)};
@@ -201,7 +201,8 @@ void emit_int8_row_sums(KernelBuilder& b, const Int8Rows& rows, Value* sums) {
       return IrValues{
           ints.add_elements(before[0], b.load_vector(b.at(row, at), lanes, lanes), rows.unit)};
     });
-    Value* all = ints.add_elements(sum[0], b.load_masked(b.at(row, whole), lanes, rest), rows.unit);
+    Value* all =
+        ints.add_elements(sum[0], b.load_masked(b.at(row, whole), lanes, remainder), rows.unit);
     b.ir().CreateAlignedStore(b.ir().CreateAddReduce(all), b.at(sums, i), llvm::Align(4));
   });
 }

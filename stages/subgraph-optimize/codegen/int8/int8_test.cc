@@ -94,8 +94,9 @@ class Int8 : public KernelTest {
     const int64_t low = numbers.x_signed ? -128 : 0;
     numbers.x_zero = static_cast<int32_t>(draw(low, low + 255));
     const bool extreme = draw(0, 3) == 0;
-    const int64_t most = draw(0, 1) == 0 ? 64 : 128;  // narrow weights, or all
-    p.w = draw_ints(conv.co * p.reduction(), -most, extreme ? -most : std::min(most, 127L));
+    const int64_t limit = draw(0, 1) == 0 ? 64 : 128;  // narrow weights, or all
+    p.w = draw_ints(conv.co * p.reduction(), -limit,
+                    extreme ? -limit : std::min(limit, int64_t{127}));
     p.w_zero = draw_ints(conv.co, numbers.has_w_zero ? -128 : 0, numbers.has_w_zero ? 127 : 0);
     p.bias = draw_ints(conv.co, numbers.has_bias ? -100000 : 0, numbers.has_bias ? 100000 : 0);
     constexpr DType kStored[] = {DType::kI32, DType::kF32, DType::kI8, DType::kU8};

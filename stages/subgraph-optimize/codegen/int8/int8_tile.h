@@ -19,11 +19,11 @@ struct Int8Reduction {
 };
 
 // The parameters of a tile function. x, w, y point at the tile, row (i64) is its first row, x zero
-// is an i32; row sums are an i32 for each row of the tile: the sum of its x; the arrays sums, w zero
-// and bias point at the tile's first column. What the numbers, or the form of the operands, do not
-// need is never read. steps (i64) is read where the reduction has none, continues (i32) is
-// -1 or 0, symbols are those of the kernel, active (i64) counts the lanes of the last vector where
-// the shape has 0: its arrays then have whole vectors. Pointers to the epilogue's operands follow.
+// is an i32; row sums are an i32 for each row of the tile: the sum of its x; the arrays sums, w
+// zero and bias point at the tile's first column. What the numbers, or the form of the operands, do
+// not need is never read. steps (i64) is read where the reduction has none, continues (i32) is -1
+// or 0, symbols are those of the kernel, active (i64) counts the lanes of the last vector where the
+// shape has 0: its arrays then have whole vectors. Pointers to the epilogue's operands follow.
 enum Int8Argument : unsigned {
   kX,
   kW,
