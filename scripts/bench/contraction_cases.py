@@ -89,6 +89,28 @@ def quantized(case, value):
     return results
 
 
+def row_product(batch, rows, length, columns, dtype=np.float32):
+    """A few rows times transposed columns, such as keys, both given as the model runs."""
+    def make(case):
+        front = [batch] if batch else []
+        turned = [*range(len(front)), len(front) + 1, len(front)]
+        b = case.node("Transpose", [case.value([*front, columns, length], dtype)], perm=turned)
+        case.result(case.node("MatMul", [case.value([*front, rows, length], dtype), b]),
+                    dtype=dtype)
+    return make
+
+
+def row_rows():
+    sizes = [(0, 1, 64, 256), (0, 1, 64, 4096), (0, 1, 64, 32000), (0, 1, 128, 1024),
+             (0, 1, 512, 2048), (0, 1, 768, 768), (0, 1, 768, 32000), (0, 1, 1024, 4096),
+             (0, 1, 4096, 256), (0, 1, 4096, 4096), (12, 1, 64, 512), (0, 2, 768, 768),
+             (0, 4, 64, 4096), (0, 4, 1024, 1024), (0, 8, 128, 1024), (0, 16, 768, 768)]
+    rows = {"x".join(map(str, [*filter(None, size[:1]), *size[1:]])): row_product(*size)
+            for size in sizes}
+    rows["1x768x768-f16"] = row_product(0, 1, 768, 768, np.float16)
+    return {"rowproduct-" + name: make for name, make in rows.items()}
+
+
 def integer_rows():
     return {
         "matmulinteger-128x768x768-constant": matmul_integer([128, 768], [768, 768], True),
@@ -110,4 +132,4 @@ def integer_rows():
 
 
 def rows():
-    return integer_rows() | convolution_cases.rows()
+    return row_rows() | integer_rows() | convolution_cases.rows()

@@ -80,10 +80,14 @@ struct ContractionPlan {
   int64_t panel_blocks = 1;  // blocks along the panels of an entry
   uint32_t blocks = 1;       // of the launch: the product of the three
   double cycles = 0;         // estimated for one thread that runs all blocks
+  // A MatMul computes up to so many rows by dot products with the columns of B, which must be
+  // contiguous (contraction/dot_tile.h); 0: none. Where the number of rows is fixed and within
+  // this, the tile is that of the dot products.
+  int64_t dot_rows = 0;
 };
 
-// The plan depends on every number of the spec except the dtype, b_packed, b_row_stride,
-// b_column_stride and the epilogue.
+// The plan depends on every number of the spec except the epilogue; that of packed B on no stride
+// of B either.
 ContractionPlan choose_matmul_plan(const MatMulSpec& spec, const DeviceProfile& profile);
 Result<GeneratedKernel> generate_matmul(const MatMulSpec& spec, const DeviceProfile& profile);
 

@@ -7,6 +7,10 @@ namespace {
 
 double in_cycles(int64_t cost) { return static_cast<double>(cost) / 100; }
 
+double vectors_of(int64_t elements, const DeviceProfile& profile) {
+  return static_cast<double>(elements) * 32 / profile.vector_bits;
+}
+
 bool is_wide(int lanes) { return lanes * 32 > 256; }
 
 double load_cycles(int lanes, const DeviceProfile& profile) {
@@ -67,6 +71,21 @@ double tile_cycles(const RegisterTile& tile, int64_t reduction, const TileOperan
          in_cycles(profile.costs.tile) + tile.sums() * in_cycles(profile.costs.sum);
 }
 
+// The columns serve all rows one after the other: they come from the second cache where they fill
+// more than half of the first. Sums are added up by an addition and two shuffles for each.
+double dot_tile_cycles(int64_t reduction, const DeviceProfile& profile) {
+  const int lanes = profile.vector_bits / 32;
+  const int64_t vector_bytes = profile.vector_bits / 8;
+  const int64_t steps = (reduction + lanes - 1) / lanes;
+  const double products = lanes * multiply_add_cycles(lanes, profile);
+  const double loads = (lanes + 1) * load_cycles(lanes, profile);
+  const bool stay = steps * lanes * vector_bytes <= profile.l1_bytes / 2;
+  const double lines = stay ? 0 : static_cast<double>(lanes * vector_bytes) / 64;
+  const double step = std::max({products, loads, lines * in_cycles(profile.costs.l2_line)});
+  return static_cast<double>(steps) * step + 3 * lanes * in_cycles(profile.costs.simple) +
+         in_cycles(profile.costs.tile) + in_cycles(profile.costs.sum);
+}
+
 double conflict_factor(int rows, int64_t row_bytes, const DeviceProfile& profile) {
   constexpr double kConflict = 1.3;
   const int64_t span = profile.l1_bytes / profile.l1_ways;  // lines so far apart share a set
@@ -75,9 +94,13 @@ double conflict_factor(int rows, int64_t row_bytes, const DeviceProfile& profile
   return used >= profile.l1_ways ? kConflict : 1;
 }
 
+// Its loads and stores overlap with what exchanges elements.
+double packing_cycles(int64_t elements, const DeviceProfile& profile) {
+  return vectors_of(elements, profile) * in_cycles(profile.costs.pattern);
+}
+
 double copy_cycles(int64_t elements, const DeviceProfile& profile) {
-  const double vectors = static_cast<double>(elements) * 32 / profile.vector_bits;
-  return vectors * in_cycles(profile.costs.pattern + profile.costs.access) +
+  return vectors_of(elements, profile) * in_cycles(profile.costs.pattern + profile.costs.access) +
          in_cycles(profile.costs.launch);
 }
 

@@ -41,11 +41,17 @@ int max_rows(int lanes, int vectors, const TileOperands& operands, const DeviceP
 double tile_cycles(const RegisterTile& tile, int64_t reduction, const TileOperands& operands,
                    const DeviceProfile& profile);
 
+// Returns the cycles of the dot products of a row with as many columns as vectors have lanes, where
+// vectors run along the reduction.
+double dot_tile_cycles(int64_t reduction, const DeviceProfile& profile);
+
 // Returns a factor for rows of an operand that lie so many bytes apart and push each other out of
 // the first cache; 0 bytes: they do not.
 double conflict_factor(int rows, int64_t row_bytes, const DeviceProfile& profile);
 
-// Returns the cycles of a copy of elements to another order.
+// Returns the cycles of packing elements inside a kernel, which exchanges rows and columns, and
+// those of a launch that copies elements to another order.
+double packing_cycles(int64_t elements, const DeviceProfile& profile);
 double copy_cycles(int64_t elements, const DeviceProfile& profile);
 
 // Returns the cycles of so many vectors that are loaded, widened or put in order, and stored.

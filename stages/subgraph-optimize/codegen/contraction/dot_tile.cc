@@ -1,5 +1,6 @@
 #include "stages/subgraph-optimize/codegen/contraction/dot_tile.h"
 
+#include "stages/subgraph-optimize/codegen/contraction/tile_function.h"
 #include "stages/subgraph-optimize/codegen/emit/elements.h"
 #include "stages/subgraph-optimize/codegen/emit/epilogue_emitter.h"
 
@@ -30,31 +31,97 @@ Value* sum_lanes(KernelBuilder& b, IrValues v) {
   return v[0];
 }
 
+namespace {
+
+// Emits the dot products of a row with `lanes` columns, of which only the first `count` exist:
+//
+//   for k by lanes: row = a[k...]; for j < lanes (written out): sum[j] += row * column[j][k...]
+//   for the remainder of the reduction: the same with fewer elements
+class DotEmitter {
+ public:
+  DotEmitter(KernelBuilder& builder, const DotOperands& operands, int lanes)
+      : b_(builder),
+        operands_(operands),
+        lanes_(lanes),
+        a_(builder, operands.a),
+        columns_(builder, operands.b) {}
+
+  // Returns a vector that has the product with column min(j, count - 1) in lane j.
+  Value* emit(Value* a, Value* b, Value* count) {
+    row_ = a;
+    Value* last = b_.sub(count, b_.index(1));
+    for (int j = 0; j < lanes_; ++j)
+      starts_.push_back(columns_.at(b, b_.mul(b_.min(b_.index(j), last), operands_.column_stride)));
+    Value* length = b_.value(operands_.length);
+    Value* whole = b_.mul(b_.div(length, lanes_), lanes_);
+    IrValues sums(static_cast<size_t>(lanes_), b_.splat(0.0f, lanes_));
+    sums = b_.loop(b_.index(0), whole, lanes_, sums, [&](Value* k, const IrValues& so_far) {
+      return add(k, so_far,
+                 [&](Elements& from, Value* at) { return from.load_vector(at, lanes_, lanes_); });
+    });
+    return sum_lanes(b_, add_remainder(whole, length, sums));
+  }
+
+ private:
+  using Load = std::function<Value*(Elements& from, Value* pointer)>;
+
+  // Adds the products of the elements that `load` returns.
+  IrValues add(Value* k, IrValues sums, const Load& load) {
+    Value* row = load(a_, a_.at(row_, k));
+    for (size_t j = 0; j < sums.size(); ++j)
+      sums[j] = b_.multiply_add(row, load(columns_, columns_.at(starts_[j], k)), sums[j]);
+    return sums;
+  }
+
+  IrValues add_remainder(Value* whole, Value* length, const IrValues& sums) {
+    if (operands_.length.is_fixed()) {
+      const int active = static_cast<int>(operands_.length.factor % lanes_);
+      if (active == 0) return sums;
+      return add(whole, sums,
+                 [&](Elements& from, Value* at) { return from.load_vector(at, lanes_, active); });
+    }
+    if (b_.has_masks() && !a_.is_half() && !columns_.is_half()) {
+      Value* mask = b_.mask(b_.sub(length, whole), lanes_);
+      return add(whole, sums,
+                 [&](Elements& from, Value* at) { return from.load_masked(at, lanes_, mask); });
+    }
+    return b_.loop(whole, length, 1, sums, [&](Value* k, const IrValues& so_far) {
+      return add(k, so_far, [&](Elements& from, Value* at) {
+        return b_.ir().CreateInsertElement(b_.splat(0.0f, lanes_), from.load(at), uint64_t{0});
+      });
+    });
+  }
+
+  KernelBuilder& b_;
+  const DotOperands& operands_;
+  int lanes_;
+  Elements a_, columns_;
+  Value* row_ = nullptr;
+  IrValues starts_;  // of the columns
+};
+
+}  // namespace
+
+llvm::Function* emit_dot_tile(KernelBuilder& b, const std::string& name, const TileShape& shape,
+                              const DotOperands& operands, const TileOutput& output) {
+  TileFunction function(b, name, shape, output);
+  const bool has_one_vector = shape.vectors == 1;
+  const int lanes = b.profile().vector_bits / 32;
+  Value* count = has_one_vector ? function.active() : b.index(shape.vectors);
+  Value* dots = DotEmitter(b, operands, lanes).emit(function.a(), function.b(), count);
+  if (has_one_vector && shape.lanes == lanes) return function.finish({dots});
+  IrValues single;
+  for (int j = 0; j < shape.vectors; ++j) single.push_back(b.ir().CreateShuffleVector(dots, {j}));
+  return function.finish(single);
+}
+
 llvm::Function* emit_dot_tile(KernelBuilder& b, const std::string& name, const DotTile& tile) {
   llvm::Function* function = b.begin_function(
       name, {b.pointer_type(), b.pointer_type(), b.pointer_type(), b.index_type()});
-  const int lanes = tile.lanes;
-  Elements elements(b, tile.dtype);
-  Value* a = function->getArg(0);
-  Value* last = b.sub(function->getArg(3), b.index(1));
-  IrValues columns;
-  for (int j = 0; j < lanes; ++j)
-    columns.push_back(
-        elements.at(function->getArg(1), b.mul(b.min(b.index(j), last), tile.column_stride)));
-  const auto add = [&](Value* k, IrValues sums, int active) {
-    Value* row = b.load_vector(b.at(a, k), lanes, active);
-    for (size_t j = 0; j < sums.size(); ++j)
-      sums[j] = b.multiply_add(row, elements.load_vector(elements.at(columns[j], k), lanes, active),
-                               sums[j]);
-    return sums;
-  };
-  const int64_t whole = tile.length / lanes * lanes;
-  IrValues sums(static_cast<size_t>(lanes), b.splat(0.0f, lanes));
-  sums = b.loop(b.index(0), b.index(whole), lanes, sums,
-                [&](Value* k, const IrValues& so_far) { return add(k, so_far, lanes); });
-  if (whole < tile.length) sums = add(b.index(whole), sums, static_cast<int>(tile.length - whole));
-  Value* result = emit_epilogue(b, *tile.epilogue, sum_lanes(b, std::move(sums)), {});
-  b.store_vector(result, function->getArg(2), lanes);
+  const DotOperands operands{tile.length, tile.column_stride, DType::kF32, tile.dtype};
+  Value* dots = DotEmitter(b, operands, tile.lanes)
+                    .emit(function->getArg(0), function->getArg(1), function->getArg(3));
+  b.store_vector(emit_epilogue(b, *tile.epilogue, dots, {}), function->getArg(2), tile.lanes);
   b.ret_void();
   return function;
 }

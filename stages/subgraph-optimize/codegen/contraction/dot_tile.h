@@ -3,11 +3,23 @@
 // no more than reading the operand.
 #pragma once
 
-#include "stages/subgraph-optimize/codegen/emit/kernel_builder.h"
+#include "stages/subgraph-optimize/codegen/contraction/microkernel.h"
 
 namespace sluice {
 
-// Writes an internal function void(a, b, c, columns):
+struct DotOperands {
+  Extent length = 1;         // of the reduction
+  Extent column_stride = 1;  // from one column to the next
+  DType a = DType::kF32, b = DType::kF32;
+};
+
+// Writes a tile function (microkernel.h) of one row, whose columns are at most as many as the
+// profile's vectors have lanes: those of one vector, or single ones. b points at the first column.
+llvm::Function* emit_dot_tile(KernelBuilder& builder, const std::string& name,
+                              const TileShape& shape, const DotOperands& operands,
+                              const TileOutput& output);
+
+// Writes an internal function void(a, b, c, columns) for f32:
 //
 //   for j < lanes (written out): c[j] = sum over k < length of a[k] * b[min(j, columns - 1)][k]
 //

@@ -1,10 +1,12 @@
 // MatMul kernels address A and B by strides; B is packed beforehand, read in place, or packed into
-// scratch panel by panel, and so may be the rows of A. A reduction whose length is known only when
-// the kernel runs, and is then too long for scratch, makes the kernel read both in place.
+// scratch panel by panel, and so may be the rows of A. Both are read in place where A has few rows,
+// so that packing would cost more than it saves, and where the length of the reduction is known
+// only when the kernel runs, and is then too long for scratch.
 #include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "stages/subgraph-optimize/codegen/contraction/dot_tile.h"
 #include "stages/subgraph-optimize/codegen/contraction/nest.h"
 #include "stages/subgraph-optimize/codegen/contraction/pack_emitter.h"
 #include "stages/subgraph-optimize/codegen/contraction/row_copies.h"
@@ -48,8 +50,9 @@ constexpr int64_t kCopyUnit = 16;  // elements
 //           for k: acc[i][j] += A[entry][row + i][k] * B[entry][k][panel][j]
 //           C[entry][row + i][panel][j] = epilogue(acc[i][j])
 //
-// A symbolic kernel that uses scratch contains a second nest that reads A and B in place, for long
-// reductions.
+// A second nest reads A and B in place, by dot products where the columns of B are contiguous: for
+// few rows and, in a symbolic kernel that uses scratch, for long reductions. A kernel contains the
+// nests that a run of it may need.
 class MatMulEmitter {
  public:
   MatMulEmitter(const MatMulSpec& spec, const DeviceProfile& profile)
@@ -67,20 +70,22 @@ class MatMulEmitter {
 
   Result<GeneratedKernel> emit() {
     const std::string entry = kernel_entry(canonical_text(spec_), b_.profile());
-    const ContractionNest nest = make_nest();
-    const TileFunctions tiles = emit_tiles(nest);
-    const bool may_be_long = (packs_b_ || copies_a_) && !spec_.k.is_fixed();
-    const ContractionNest in_place = make_nest_in_place();
-    std::optional<TileFunctions> tiles_in_place;
-    if (may_be_long) reading_in_place([&] { tiles_in_place = emit_tiles(in_place); });
+    const ContractionNest nest = make_nest(), in_place = make_nest_in_place();
+    std::optional<TileFunctions> tiles, tiles_in_place;
+    if (!has_few_rows()) tiles = emit_tiles(nest);
+    if (has_few_rows() || may_have_few_rows() || may_be_long())
+      reading_in_place([&] { tiles_in_place = emit_tiles(in_place); });
     begin(entry);
-    if (may_be_long) {
-      Value* fits = b_.ir().CreateICmpSLE(b_.value(spec_.k), b_.index(capacity()));
-      b_.if_else(
-          fits, [&] { emit_loops(nest, tiles); },
-          [&] { reading_in_place([&] { emit_loops(in_place, *tiles_in_place); }); });
+    const auto emit_main = [&] { emit_loops(nest, *tiles); };
+    const auto emit_in_place = [&] {
+      reading_in_place([&] { emit_loops(in_place, *tiles_in_place); });
+    };
+    if (!tiles) {
+      emit_in_place();
+    } else if (!tiles_in_place) {
+      emit_main();
     } else {
-      emit_loops(nest, tiles);
+      b_.if_else(is_read_in_place(), emit_in_place, emit_main);
     }
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, {.knows_target = is_symbolic_}));
@@ -100,15 +105,35 @@ class MatMulEmitter {
     return nest;
   }
 
-  // Makes a nest with few tile functions, since such reductions are rare.
+  // Makes a nest with few tile functions, since they serve few rows and rare reductions.
   ContractionNest make_nest_in_place() const {
     ContractionNest nest = make_nest();
+    nest.panels_are_dear = takes_dots();  // a panel passes the first cache once for all rows
     nest.plan.vectors = 1;
-    nest.plan.nr = plan_.lanes;
-    nest.plan.rows = std::min(plan_.rows, 8);
-    nest.has_many_rows = true;
-    nest.panels_are_dear = false;
+    if (takes_dots()) {
+      nest.plan.lanes = b_.profile().vector_bits / 32;
+      nest.plan.rows = 1;
+    } else {
+      nest.plan.rows = std::min(plan_.rows, 8);
+      nest.has_many_rows = true;
+    }
+    nest.plan.nr = nest.plan.lanes;
     return nest;
+  }
+
+  bool takes_dots() const { return plan_.dot_rows > 0; }
+  bool has_few_rows() const { return spec_.m.is_fixed() && spec_.m.factor <= plan_.dot_rows; }
+  bool may_have_few_rows() const { return takes_dots() && !spec_.m.is_fixed(); }
+  bool may_be_long() const { return (packs_b_ || copies_a_) && !spec_.k.is_fixed(); }
+
+  // Returns whether a run has few rows or too long a reduction.
+  Value* is_read_in_place() {
+    Value* is_few = b_.ir().getFalse();
+    Value* is_long = b_.ir().getFalse();
+    if (may_have_few_rows())
+      is_few = b_.ir().CreateICmpSLE(b_.value(spec_.m), b_.index(plan_.dot_rows));
+    if (may_be_long()) is_long = b_.ir().CreateICmpSGT(b_.value(spec_.k), b_.index(capacity()));
+    return b_.ir().CreateOr(is_few, is_long);
   }
 
   // Runs `emit` such that the code it writes reads A and B in place, in panels of one vector.
@@ -116,7 +141,9 @@ class MatMulEmitter {
     const ContractionPlan plan = std::exchange(plan_, make_nest_in_place().plan);
     const bool packs_b = std::exchange(packs_b_, false);
     const bool copies_a = std::exchange(copies_a_, false);
+    is_in_place_ = true;
     emit();
+    is_in_place_ = false;
     packs_b_ = packs_b;
     copies_a_ = copies_a;
     plan_ = plan;
@@ -189,6 +216,7 @@ class MatMulEmitter {
   // Decides whether the kernel copies A, row tile by row tile: halves are widened once for all
   // panels and not in each; where one instruction takes pairs of bf16, these must be neighbours.
   void choose_a() {
+    if (has_few_rows()) return;
     const bool is_ready = copied_.dtype() == spec_.dtype &&
                           (spec_.dtype == DType::kF32 || spec_.a_k_stride.is_fixed_at(1));
     if (is_ready) return;
@@ -200,6 +228,7 @@ class MatMulEmitter {
   // Decides whether the kernel packs B. Such a panel must fit into scratch; narrower panels fit
   // longer reductions.
   void choose_b() {
+    if (has_few_rows()) return;
     packs_b_ =
         !spec_.b_packed && !spec_.n.is_fixed_at(1) && (has_strided_columns() || has_far_rows());
     if (!packs_b_) return;
@@ -216,6 +245,17 @@ class MatMulEmitter {
   }
 
   llvm::Function* emit_tile_function(const TileShape& shape) {
+    TileOutput output{{spec_.c_row_stride}, &spec_.epilogue, {}};
+    for (const EpilogueOperand& operand : spec_.epilogue.operands)
+      output.operand_rows.push_back({operand.row_stride, 0, 0});
+    if (is_in_place_ && takes_dots()) {
+      const DotOperands operands{spec_.k, spec_.b_column_stride, spec_.dtype, spec_.dtype};
+      return emit_dot_tile(b_, "dots", shape, operands, output);
+    }
+    return emit_tile(b_, "tile", shape, make_reduction(), output);
+  }
+
+  TileReduction make_reduction() {
     TileReduction reduction;
     reduction.length = spec_.k;
     reduction.row_stride = copies_a_ ? Extent(copy_stride()) : spec_.a_row_stride;
@@ -227,10 +267,7 @@ class MatMulEmitter {
     reduction.b_stride = is_direct ? spec_.b_row_stride : plan_.nr;
     if (is_direct && has_strided_columns()) reduction.b_column_stride = spec_.b_column_stride;
     reduction.b_is_exact = is_direct;
-    TileOutput output{{spec_.c_row_stride}, &spec_.epilogue, {}};
-    for (const EpilogueOperand& operand : spec_.epilogue.operands)
-      output.operand_rows.push_back({operand.row_stride, 0, 0});
-    return emit_tile(b_, "tile", shape, reduction, output);
+    return reduction;
   }
 
   void enter(Value* entry) {
@@ -317,7 +354,7 @@ class MatMulEmitter {
   Extent batch_ = 1;
   // The elements of A and B, of C, and of copied rows of A.
   Elements in_memory_, stored_, copied_;
-  bool packs_b_ = false, copies_a_ = false;
+  bool packs_b_ = false, copies_a_ = false, is_in_place_ = false;
   Value *a_ = nullptr, *bp_ = nullptr, *c_ = nullptr, *panel_buffer_ = nullptr, *copies_ = nullptr;
   Value *a_entry_ = nullptr, *b_entry_ = nullptr, *c_entry_ = nullptr;
   IrValues operands_, operand_entries_;

@@ -46,6 +46,7 @@ class MatMulKernel : public KernelTest {
     const auto expected = reference_matmul(s, a.data(), b.data(), operand_pointers, c_elements);
     run(s, a, b, operands, expected);
 
+    s.b_packed = true;
     StridedPacking pack;
     for (BatchAxis& axis : s.batch) {
       if (axis.b_stride.nominal != 0)
@@ -63,7 +64,6 @@ class MatMulKernel : public KernelTest {
       s.batch[i].b_stride = packed_stride;
       packed_stride *= s.batch[i].size.nominal;
     }
-    s.b_packed = true;
     run(s, a, packed, operands, expected);
   }
 
@@ -135,6 +135,37 @@ TEST_P(MatMulKernel, Transposes) {
       check(s, "transpose");
     }
   }
+}
+
+// Few rows with columns that are contiguous are dot products.
+TEST_P(MatMulKernel, RowsWithTransposedColumns) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (const auto& [m, k, n] :
+         {std::tuple{1, 1, 2}, {1, 64, 256}, {1, 130, 71}, {2, 7, 9}, {3, 1000, 40}, {4, 33, 3}}) {
+      MatMulSpec s = dense(m, k, n);
+      s.dtype = dtype;
+      s.b_row_stride = 1, s.b_column_stride = k + 5;
+      s.c_row_stride = n + 3;
+      check(s, "plain");
+      s.epilogue = half_epilogue(n + 3, dtype);
+      check(s, "bias, residual, relu");
+      s.epilogue = {};
+      s.batch = {{3, m * k, 0, m * (n + 3)}, {5, 3 * m * k, (k + 5) * n, 3 * m * (n + 3)}};
+      check(s, "batch");
+    }
+  }
+}
+
+TEST_P(MatMulKernel, DotProductsPackNothing) {
+  MatMulSpec s = dense(1, 512, 1000);
+  s.b_row_stride = 1, s.b_column_stride = 512;
+  const auto row = generate_matmul(s, profile_);
+  ASSERT_TRUE(row.ok()) << error_text(row.error());
+  EXPECT_EQ(row->scratch_bytes, 0u);
+  s.m = 200;
+  const auto rows = generate_matmul(s, profile_);
+  ASSERT_TRUE(rows.ok()) << error_text(rows.error());
+  EXPECT_GT(rows->scratch_bytes, 0u);
 }
 
 constexpr DType kHalves[] = {DType::kF16, DType::kBF16};

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
+#include "stages/subgraph-optimize/codegen/contraction/tile_function.h"
 #include "stages/subgraph-optimize/codegen/emit/bf16_pairs.h"
-#include "stages/subgraph-optimize/codegen/emit/elements.h"
-#include "stages/subgraph-optimize/codegen/emit/epilogue_emitter.h"
 
 namespace sluice {
 namespace {
@@ -25,16 +24,14 @@ constexpr int kSumsInFlight = 8;
 //   in pairs: k and k + 1 are one step, or where no instruction adds two products, two steps that
 //     load the same pairs
 //   for row i, vector j: C[i][j] = epilogue(sum of acc[s][i][j] over s)
-//
-// The last loop is written out; with a long epilogue it is a loop over rows, the sums on the stack.
 class TileEmitter {
  public:
-  TileEmitter(KernelBuilder& builder, const TileShape& shape, const TileReduction& reduction,
-              const TileOutput& output)
+  TileEmitter(KernelBuilder& builder, const std::string& name, const TileShape& shape,
+              const TileReduction& reduction, const TileOutput& output)
       : b_(builder),
         shape_(shape),
         reduction_(reduction),
-        output_(output),
+        function_(builder, name, shape, output),
         a_(builder, reduction.a),
         columns_(builder, reduction.b),
         pairs_(builder),
@@ -49,20 +46,9 @@ class TileEmitter {
                                                                                     : 8);
   }
 
-  llvm::Function* emit(const std::string& name) {
-    std::vector<llvm::Type*> parameters(3, b_.pointer_type());
-    parameters.push_back(b_.index_type());
-    parameters.insert(parameters.end(), output_.operand_rows.size(), b_.pointer_type());
-    if (shape_.is_symbolic)
-      parameters.insert(parameters.end(), {b_.pointer_type(), b_.index_type()});
-    function_ = b_.begin_function(name, parameters);
-    if (shape_.is_symbolic)
-      b_.set_symbols(function_->getArg(static_cast<unsigned>(parameters.size() - 2)));
+  llvm::Function* emit() {
     if (!reduction_.b_column_stride.is_fixed_at(1))
       gathered_ = b_.multiples(b_.value(reduction_.b_column_stride), shape_.lanes);
-    if (shape_.active == 0)
-      mask_ =
-          b_.mask(function_->getArg(static_cast<unsigned>(parameters.size() - 1)), shape_.lanes);
     IrValues sums(static_cast<size_t>(splits_) * shape_.rows * shape_.vectors,
                   b_.splat(0.0f, shape_.lanes));
     if (reduction_.by_pointers) {
@@ -71,38 +57,22 @@ class TileEmitter {
       sums = has_fixed_strides() && reduction_.length.is_fixed() ? reduce_by_strides(sums)
                                                                  : reduce_by_extents(sums);
     }
-    const IrValues results = add_splits(sums);
-    if (is_long(*output_.epilogue, shape_.rows * shape_.vectors)) {
-      finish_in_loop(results);
-    } else {
-      finish_unrolled(results);
-    }
-    b_.ret_void();
-    return function_;
+    return function_.finish(add_splits(sums));
   }
 
  private:
   size_t sum_index(int64_t split, int row, int vector) const {
     return (static_cast<size_t>(split) * shape_.rows + row) * shape_.vectors + vector;
   }
-  int active(int vector) const {
-    return vector == shape_.vectors - 1 ? shape_.active : shape_.lanes;
-  }
-  Value* load(Elements& from, Value* pointer, int vector) {
-    if (active(vector) == 0) return from.load_masked(pointer, shape_.lanes, mask_);
-    return from.load_vector(pointer, shape_.lanes, active(vector));
-  }
   // Returns a vector of B's columns at one step.
   Value* load_columns(Value* bp, int vector) {
     if (gathered_ != nullptr) {
       Value* from =
           columns_.at(bp, b_.mul(b_.index(vector * shape_.lanes), reduction_.b_column_stride));
-      return columns_.gather(
-          from, gathered_,
-          active(vector) == 0 ? mask_ : b_.known_mask(active(vector), shape_.lanes));
+      return columns_.gather(from, gathered_, function_.mask_of(vector));
     }
     Value* from = columns_.at(bp, vector * shape_.lanes);
-    return reduction_.b_is_exact ? load(columns_, from, vector)
+    return reduction_.b_is_exact ? function_.load(columns_, from, vector)
                                  : columns_.load_vector(from, shape_.lanes, shape_.lanes);
   }
   bool has_fixed_strides() const {
@@ -174,8 +144,8 @@ class TileEmitter {
 
   IrValues reduce_by_strides(const IrValues& start) {
     IrValues carried = start;
-    carried.push_back(function_->getArg(0));
-    carried.push_back(function_->getArg(1));
+    carried.push_back(function_.a());
+    carried.push_back(function_.b());
     const int64_t k_stride = reduction_.k_stride.factor, b_stride = reduction_.b_stride.factor;
     const auto steps = [&](IrValues values, int64_t count) {
       Value* bp = values.back();
@@ -229,9 +199,9 @@ class TileEmitter {
     const int rows_per_base = reduction_.row_stride.is_fixed() ? shape_.rows : 4;
     IrValues carried = start;
     for (int i = 0; i < shape_.rows; i += rows_per_base) {
-      carried.push_back(a_.at(function_->getArg(0), b_.mul(b_.index(i), reduction_.row_stride)));
+      carried.push_back(a_.at(function_.a(), b_.mul(b_.index(i), reduction_.row_stride)));
     }
-    carried.push_back(function_->getArg(1));
+    carried.push_back(function_.b());
     const auto steps = [&](const IrValues& values, int64_t count) {
       IrValues sums(values.begin(), values.begin() + static_cast<int64_t>(start.size()));
       // The walks at step u, then at u + 1.
@@ -274,8 +244,8 @@ class TileEmitter {
 
   IrValues reduce_by_pointers(const IrValues& start) {
     IrValues carried = start;
-    carried.push_back(function_->getArg(0));
-    carried.push_back(function_->getArg(1));
+    carried.push_back(function_.a());
+    carried.push_back(function_.b());
     carried = b_.loop(
         b_.index(0), b_.index(reduction_.segments), 1, carried,
         [&](Value*, const IrValues& values) {
@@ -332,105 +302,13 @@ class TileEmitter {
     return results;
   }
 
-  Elements operand_elements(int operand) {
-    return {b_, output_.epilogue->operand_dtype(static_cast<size_t>(operand))};
-  }
-
-  // Returns the offset of a row of the tile in what has such rows.
-  Value* row_offset(const TileRows& rows, Value* row) {
-    Value* r = b_.add(function_->getArg(3), row);
-    if (rows.image_rows.is_fixed_at(0)) return b_.mul(r, rows.row_stride);
-    Value* image_rows = b_.value(rows.image_rows);
-    return b_.add(b_.mul(b_.div(r, image_rows), rows.image_stride),
-                  b_.mul(b_.mod(r, image_rows), rows.row_stride));
-  }
-
-  Value* operand_address(int operand, Value* row, int vector) {
-    Elements elements = operand_elements(operand);
-    const int64_t column =
-        vector * shape_.lanes * output_.epilogue->operands[operand].column_stride.nominal;
-    Value* pointer = function_->getArg(static_cast<unsigned>(4 + operand));
-    if (is_same_for_all_rows(operand)) return elements.at(pointer, column);
-    return elements.at(elements.at(pointer, row_offset(output_.operand_rows[operand], row)),
-                       column);
-  }
-
-  Value* result_address(Elements& stored, Value* row, int vector) {
-    Value* offset = output_.rows.image_rows.is_fixed_at(0) ? b_.mul(row, output_.rows.row_stride)
-                                                           : row_offset(output_.rows, row);
-    return stored.at(stored.at(function_->getArg(2), offset), vector * shape_.lanes);
-  }
-
-  Value* load_operand(int operand, Value* row, int vector) {
-    Elements elements = operand_elements(operand);
-    Value* address = operand_address(operand, row, vector);
-    if (output_.epilogue->operands[operand].column_stride.nominal == 0)
-      return b_.broadcast(elements.load(address), shape_.lanes);
-    return load(elements, address, vector);
-  }
-
-  bool is_same_for_all_rows(int operand) const {
-    return output_.operand_rows[operand].row_stride.is_fixed_at(0) &&
-           output_.operand_rows[operand].image_rows.is_fixed_at(0);
-  }
-
-  // Loads the operands that all rows share, once.
-  IrValues shared_operands(int vector) {
-    IrValues shared(output_.operand_rows.size(), nullptr);
-    for (size_t n = 0; n < shared.size(); ++n) {
-      const int operand = static_cast<int>(n);
-      if (is_same_for_all_rows(operand)) shared[n] = load_operand(operand, b_.index(0), vector);
-    }
-    return shared;
-  }
-
-  void finish_vector(Value* sum, Value* row, int vector, const IrValues& shared) {
-    Value* result = emit_epilogue(b_, *output_.epilogue, sum, [&](int operand) {
-      return shared[operand] ? shared[operand] : load_operand(operand, row, vector);
-    });
-    Elements stored(b_, output_.epilogue->stored(DType::kF32));
-    Value* address = result_address(stored, row, vector);
-    if (active(vector) == 0) {
-      stored.store_masked(result, address, mask_);
-    } else {
-      stored.store_vector(result, address, active(vector));
-    }
-  }
-
-  void finish_unrolled(const IrValues& results) {
-    for (int j = 0; j < shape_.vectors; ++j) {
-      const IrValues shared = shared_operands(j);
-      for (int i = 0; i < shape_.rows; ++i)
-        finish_vector(results[sum_index(0, i, j)], b_.index(i), j, shared);
-    }
-  }
-
-  void finish_in_loop(const IrValues& results) {
-    Value* buffer = b_.stack(b_.vector_type(shape_.lanes), static_cast<int64_t>(results.size()));
-    for (size_t n = 0; n < results.size(); ++n) {
-      b_.store_vector(results[n], b_.at(buffer, static_cast<int64_t>(n) * shape_.lanes),
-                      shape_.lanes);
-    }
-    std::vector<IrValues> shared;
-    for (int j = 0; j < shape_.vectors; ++j) shared.push_back(shared_operands(j));
-    b_.loop(b_.index(0), b_.index(shape_.rows), 1, [&](Value* row) {
-      Value* sums = b_.at(buffer, b_.mul(row, shape_.vectors * shape_.lanes));
-      for (int j = 0; j < shape_.vectors; ++j) {
-        finish_vector(b_.load_vector(b_.at(sums, j * shape_.lanes), shape_.lanes, shape_.lanes),
-                      row, j, shared[j]);
-      }
-    });
-  }
-
   KernelBuilder& b_;
   const TileShape& shape_;
   const TileReduction& reduction_;
-  const TileOutput& output_;
+  TileFunction function_;
   Elements a_, columns_;
   Bf16Pairs pairs_;
   int64_t width_;  // reduction steps that are read together
-  llvm::Function* function_ = nullptr;
-  Value* mask_ = nullptr;  // of the last vector, where it is known only when the kernel runs
   Value* gathered_ =
       nullptr;  // offsets of a vector's columns in B, where these do not follow each other
   int64_t splits_ = 1;
@@ -441,7 +319,7 @@ class TileEmitter {
 
 llvm::Function* emit_tile(KernelBuilder& builder, const std::string& name, const TileShape& shape,
                           const TileReduction& reduction, const TileOutput& output) {
-  return TileEmitter(builder, shape, reduction, output).emit(name);
+  return TileEmitter(builder, name, shape, reduction, output).emit();
 }
 
 }  // namespace sluice

@@ -60,8 +60,8 @@ struct TileOutput {
 
 // Writes an internal function void(a, b, c, row, operands...): a, b, c point at the tile, c at row
 // 0 where its rows are of images; row (i64) is the tile's first row, which operands are addressed
-// with; each operand pointer is already at the
-// tile's first column and batch entry. For a symbolic tile see TileShape.
+// with; each operand pointer is already at the tile's first column and batch entry. For a symbolic
+// tile see TileShape.
 llvm::Function* emit_tile(KernelBuilder& builder, const std::string& name, const TileShape& shape,
                           const TileReduction& reduction, const TileOutput& output);
 

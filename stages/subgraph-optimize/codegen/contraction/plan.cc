@@ -89,22 +89,19 @@ void split_prepared(const ContractionSize& size, int64_t limit, ContractionPlan&
   }
 }
 
-// Chooses how blocks share batch entries, rows and panels.
-void choose_blocks(const ContractionSize& size, double cycles, const DeviceProfile& profile,
-                   ContractionPlan& plan) {
+// Chooses how blocks share batch entries, rows and panels. A group is at most as many panels as
+// stay in their cache while row tiles pass by.
+void choose_blocks(const ContractionSize& size, double cycles, int64_t group_limit,
+                   const DeviceProfile& profile, ContractionPlan& plan) {
   // Reading the panels, when the rows are too few to hide it.
   const double read = static_cast<double>(size.columns * size.reduction * 4) / 64 *
                       static_cast<double>(profile.costs.memory_line) / 100;
   const int64_t wanted =
       count_blocks(std::max(cycles, read) * static_cast<double>(size.batch), kMaxBlocks, profile);
   const int64_t tiles = ceil_div(size.rows, plan.rows);
-  const int64_t panel_bytes = plan.nr * size.reduction * 4;
   const int64_t per_entry = std::max<int64_t>(1, wanted / size.batch);
   // Many small batch entries: several are in a block.
   plan.batch_blocks = even_parts(size.batch, wanted);
-  // A group is as many panels as stay in the second cache while row tiles pass by.
-  const int64_t group_limit =
-      std::max<int64_t>(1, profile.l2_bytes / 2 / std::max<int64_t>(1, panel_bytes));
   if (size.prepared_column_cycles > 0) {
     split_prepared(size, per_entry, plan);
     plan.panel_group = group_limit;
@@ -124,20 +121,59 @@ void choose_blocks(const ContractionSize& size, double cycles, const DeviceProfi
   plan.panel_group = std::min(plan.panel_group, ceil_div(plan.panels, plan.panel_blocks));
 }
 
-ContractionPlan plan_with(const RegisterTile& tile, const ContractionSize& size,
-                          const DeviceProfile& profile) {
+// Makes the plan for a tile with which a batch entry takes so many cycles.
+ContractionPlan plan_with(const RegisterTile& tile, const ContractionSize& size, double cycles,
+                          int64_t group_limit, const DeviceProfile& profile) {
   ContractionPlan plan;
   plan.lanes = tile.lanes;
   plan.vectors = tile.vectors;
   plan.rows = tile.rows;
   plan.nr = int64_t{tile.lanes} * tile.vectors;
   plan.panels = ceil_div(size.columns, plan.nr);
-  choose_blocks(size, entry_cycles(tile, size, profile), profile, plan);
-  plan.cycles = (entry_cycles(tile, size, profile) +
-                 preparation_cycles(size, plan.row_blocks, plan.panel_blocks)) *
+  choose_blocks(size, cycles, group_limit, profile, plan);
+  plan.cycles = (cycles + preparation_cycles(size, plan.row_blocks, plan.panel_blocks)) *
                 static_cast<double>(size.batch);
   plan.blocks = static_cast<uint32_t>(plan.batch_blocks * plan.row_blocks * plan.panel_blocks);
   return plan;
+}
+
+ContractionPlan plan_with(const RegisterTile& tile, const ContractionSize& size,
+                          const DeviceProfile& profile) {
+  const int64_t panel_bytes = int64_t{tile.lanes} * tile.vectors * size.reduction * 4;
+  const int64_t in_second_cache =
+      std::max<int64_t>(1, profile.l2_bytes / 2 / std::max<int64_t>(1, panel_bytes));
+  return plan_with(tile, size, entry_cycles(tile, size, profile), in_second_cache, profile);
+}
+
+// ---- dot products
+
+RegisterTile dot_tile(const DeviceProfile& profile) { return {profile.vector_bits / 32, 1, 1}; }
+
+// Returns the cycles of one row.
+double dot_cycles(const ContractionSize& size, const DeviceProfile& profile) {
+  const int64_t tiles = ceil_div(size.columns, dot_tile(profile).lanes);
+  return static_cast<double>(tiles) * dot_tile_cycles(size.reduction, profile);
+}
+
+// Returns the most rows for which dot products cost no more than packing B for such tiles, and
+// these.
+int64_t count_dot_rows(ContractionSize size, const RegisterTile& tile,
+                       const DeviceProfile& profile) {
+  constexpr int64_t kMaxDotRows = 64;
+  const double row = dot_cycles(size, profile);
+  const double packing = packing_cycles(size.columns * size.reduction, profile);
+  int64_t rows = 0;
+  for (size.rows = 1; size.rows <= kMaxDotRows; ++size.rows) {
+    if (static_cast<double>(size.rows) * row > packing + entry_cycles(tile, size, profile)) break;
+    rows = size.rows;
+  }
+  return rows;
+}
+
+// Returns whether the columns of B, which are not packed, and the rows of A are contiguous.
+bool can_take_dots(const MatMulSpec& spec) {
+  return !spec.b_packed && !spec.n.is_fixed_at(1) && spec.b_row_stride.is_fixed_at(1) &&
+         spec.a_k_stride.is_fixed_at(1);
 }
 
 }  // namespace
@@ -176,9 +212,17 @@ ContractionPlan choose_matmul_plan(const MatMulSpec& spec, const DeviceProfile& 
   size.operands = tile_operands(spec.dtype, profile);
   const bool is_symbolic =
       !size_of_batch.is_fixed() || !spec.m.is_fixed() || !spec.n.is_fixed() || !spec.k.is_fixed();
-  if (is_symbolic)
-    return choose_symbolic_plan(size, !spec.m.is_fixed(), !spec.n.is_fixed(), profile);
-  return choose_plan(size, profile);
+  ContractionPlan plan =
+      is_symbolic ? choose_symbolic_plan(size, !spec.m.is_fixed(), !spec.n.is_fixed(), profile)
+                  : choose_plan(size, profile);
+  if (!can_take_dots(spec)) return plan;
+  const int64_t rows = count_dot_rows(size, {plan.lanes, plan.vectors, plan.rows}, profile);
+  if (spec.m.is_fixed() && spec.m.factor <= rows) {
+    const double cycles = static_cast<double>(size.rows) * dot_cycles(size, profile);
+    plan = plan_with(dot_tile(profile), size, cycles, 1, profile);  // a panel in the first cache
+  }
+  plan.dot_rows = rows;
+  return plan;
 }
 
 }  // namespace sluice

@@ -58,6 +58,35 @@ TEST_P(Plan, SymbolicRowsGetATileForManyRows) {
   }
 }
 
+MatMulSpec transposed_product(int64_t m, int64_t k, int64_t n) {
+  MatMulSpec s;
+  s.m = m, s.k = k, s.n = n;
+  s.a_row_stride = s.b_column_stride = k;
+  s.b_row_stride = 1;
+  s.c_row_stride = n;
+  return s;
+}
+
+TEST_P(Plan, FewRowsTakeDotProductsWithContiguousColumns) {
+  auto profile = get_profile(GetParam());
+  ASSERT_TRUE(profile.ok());
+  MatMulSpec s = transposed_product(1, 1024, 4096);
+  const ContractionPlan plan = choose_matmul_plan(s, *profile);
+  EXPECT_GE(plan.dot_rows, 1);
+  EXPECT_EQ(plan.rows, 1);
+  EXPECT_EQ(plan.nr, profile->vector_bits / 32);
+  EXPECT_GE(plan.blocks, 8u);
+  EXPECT_LT(choose_matmul_plan(transposed_product(500, 1024, 4096), *profile).dot_rows, 500);
+  s.b_packed = true;
+  EXPECT_EQ(choose_matmul_plan(s, *profile).dot_rows, 0);
+  s.b_packed = false, s.b_row_stride = 2;
+  EXPECT_EQ(choose_matmul_plan(s, *profile).dot_rows, 0);
+  s = transposed_product(1, 1024, 4096);
+  s.m = Extent::of_symbol(0, 64);
+  EXPECT_GE(choose_matmul_plan(s, *profile).dot_rows, 1);
+  EXPECT_GT(choose_matmul_plan(s, *profile).rows, 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Profiles, Plan, testing::ValuesIn(profile_names()), [](const auto& info) {
   return info.param.substr(info.param.find('-') + 1);
 });

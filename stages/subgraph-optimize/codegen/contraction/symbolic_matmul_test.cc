@@ -69,7 +69,9 @@ class SymbolicMatMul : public KernelTest {
     }
     for (const auto& operand : operands) operand_pointers.push_back(operand.data());
     const auto expected = reference_matmul(s, a.data(), b.data(), operand_pointers, elements);
-    const int64_t nr = choose_matmul_plan(symbolic, profile_).nr;
+    MatMulSpec of_plan = symbolic;
+    of_plan.b_packed = packed;
+    const int64_t nr = choose_matmul_plan(of_plan, profile_).nr;
     if (packed)
       b = reference_pack(
           {{}, {{s.k.factor, s.b_row_stride.factor}}, {s.n.factor, s.b_column_stride.factor}, nr},
@@ -189,6 +191,26 @@ TEST_P(SymbolicMatMul, Reduction) {
     check(s, runs);
     check(s, runs, true);
     s.b_row_stride = 1, s.b_column_stride = kK;
+    check(s, runs);
+  }
+}
+
+// One kernel takes dot products for few rows and packs columns for many.
+TEST_P(SymbolicMatMul, RowsWithTransposedColumns) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    MatMulSpec s = dense(kM, kK, kN);
+    s.dtype = dtype;
+    s.b_row_stride = 1, s.b_column_stride = kK;
+    s.batch = {{kBatch, kM * kK, kK * kN, kM * kN}};
+    EpilogueBuilder e;
+    const int bias = e.load(EpilogueOperand::column(), dtype);
+    s.epilogue = e.finish(e.relu(e.add(e.accumulator(), bias)), dtype);
+    std::vector<Symbols> runs;
+    for (const auto& [m, n] : {std::pair{1, 1}, {1, 7}, {1, 200}, {2, 61}, {3, 48}, {100, 40}}) {
+      for (const int64_t k : {0, 1, 3, 31, 64, 101}) runs.push_back({m, n, 2, k});
+    }
+    check(s, runs);
+    s.m = 1, s.a_row_stride = kK, s.batch.clear();
     check(s, runs);
   }
 }

@@ -233,9 +233,9 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   spec.epilogue.math = lowering.math();
   std::vector<Lowering::Operand> operands = {{&a_inside, a}};
   if (packs) {
+    spec.b_packed = true;
     const ContractionPlan plan = choose_matmul_plan(spec, lowering.profile());
     const MatrixPacking packing = make_packing(contraction, spec, plan.nr);
-    spec.b_packed = true;
     for (BatchAxis& axis : spec.batch) axis.b_stride = packed_stride(axis.b_stride, spec, plan);
     SLUICE_ASSIGN(b, lowering.packed(
                          *b, [&](Chain& chain) { packing.pack(chain); }, packing.loops(), before));
