@@ -108,12 +108,6 @@ class Int8Planner {
 
 }  // namespace
 
-bool is_pointwise(const ConvSpec& s) {
-  const bool is_one = s.kh == 1 && s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 &&
-                      s.pad_top == 0 && s.pad_left == 0;
-  return is_one && s.oh == s.h && s.ow == s.w;
-}
-
 int64_t int8_reduction(const ConvSpec& s) { return s.kh * s.kw * (s.ci / s.groups); }
 
 bool has_rows_in_place(const Int8ConvSpec& spec) {

@@ -5,9 +5,6 @@
 
 namespace sluice {
 
-// Returns whether a 1x1 kernel covers every pixel: row r is pixel r.
-bool is_pointwise(const ConvSpec& spec);
-
 // Returns whether products of bytes can read x as it is in memory.
 bool has_rows_in_place(const Int8ConvSpec& spec);
 
