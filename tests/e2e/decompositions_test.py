@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What Einsum, products of integers with open scales and a recurrent cell become computes what numpy
-does, and leaves nothing on host_cpu.
+"""What Einsum, products of integers with open scales and a recurrent cell become computes what
+numpy does, and leaves nothing on host_cpu.
 
 usage: decompositions_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
