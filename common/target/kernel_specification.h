@@ -24,7 +24,7 @@
 namespace sluice {
 
 // It changes whenever the same specification is to give other code.
-inline constexpr int64_t kGeneratorVersion = 8;
+inline constexpr int64_t kGeneratorVersion = 9;
 
 struct KernelSpecification {
   DeviceProfile profile;  // without engines
