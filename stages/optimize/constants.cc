@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "common/base/half.h"
+#include "common/ops/attributes.h"
 
 namespace sluice {
 namespace {
@@ -159,7 +160,9 @@ Value& add_ints(Graph& graph, const std::vector<int64_t>& numbers) {
 
 bool is_weight(const Value* value) {
   if (value == nullptr || !value->is_constant() || value->is_input()) return false;
-  return value->type().dtype == DType::kF32 && value->type().is_fixed();
+  const DType dtype = value->type().dtype;
+  const bool is_float = dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+  return is_float && value->type().is_fixed();
 }
 
 Value& ConstantExpression::input(SegmentId segment) {
@@ -189,8 +192,18 @@ Value& ConstantExpression::node(Op op, const std::vector<Value*>& operands) {
 
 Value& ConstantExpression::reshape(Value& value, const std::vector<int64_t>& extents) {
   Value& result = graph_.add_node(Op::kReshape, {&value, &add_ints(graph_, extents)}).output();
-  result.set_type(Type::fixed_tensor(DType::kF32, extents));
+  result.set_type(Type::fixed_tensor(value.type().dtype, extents));
   return result;
+}
+
+Value& ConstantExpression::cast(Value& value, DType dtype) {
+  if (value.type().dtype == dtype) return value;
+  Node& node = graph_.add_node(Op::kCast, {&value});
+  node.set(attributes::Cast::to, static_cast<int64_t>(dtype));
+  Type type = value.type();
+  type.dtype = dtype;
+  node.output().set_type(std::move(type));
+  return node.output();
 }
 
 SegmentId ConstantExpression::finish(Value& result) {

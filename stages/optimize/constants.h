@@ -33,11 +33,11 @@ Value& add_one(Graph& graph, DType dtype);
 // Adds a new constant to the graph: a vector of i64.
 Value& add_ints(Graph& graph, const std::vector<int64_t>& numbers);
 
-// Returns true for a constant f32 tensor of fixed shape whose bytes may be read while compiling or
-// building.
+// Returns true for a constant tensor of f32, f16 or bf16 and of fixed shape whose bytes may be read
+// while compiling or building.
 bool is_weight(const Value* value);
 
-// Writes a constant expression: canonical ops over f32 segments, evaluated by sluice-build.
+// Writes a constant expression: canonical ops over segments of floats, evaluated by sluice-build.
 class ConstantExpression {
  public:
   ConstantExpression(Module& module, const std::string& name)
@@ -49,6 +49,8 @@ class ConstantExpression {
   // has the first's type.
   Value& node(Op op, const std::vector<Value*>& operands);
   Value& reshape(Value& value, const std::vector<int64_t>& extents);
+  // Returns the value itself when it has the dtype.
+  Value& cast(Value& value, DType dtype);
   // Adds an elementwise node with broadcasting; the result has the type of `like`.
   Value& node_like(Op op, const std::vector<Value*>& operands, const Value& like);
   SegmentId finish(Value& result);

@@ -8,11 +8,12 @@
 //            %y = Conv(%x, %w * %s, (%b - %mean) * %s + %shift)
 //
 // Legal because both are linear in the contraction's result, channel by channel: equal up to
-// rounding. The contraction's result must not be read elsewhere, its weight and bias must be
-// constants, and channels must be those of the weight's rows (or columns): always for Conv and
-// ConvTranspose, for Gemm and MatMul when their result is a matrix. A normalisation after any other
-// node becomes Mul and Add with constants, which may then join an epilogue. One in training mode
-// stays.
+// rounding. Of f16 and bf16 the expressions compute in f32 and round once. The contraction's result
+// must not be read elsewhere, its weight and bias must be constants, and channels must be those of
+// the weight's rows (or columns): always for Conv and ConvTranspose, for Gemm and MatMul when their
+// result is a matrix. A normalisation after any other node of f32 becomes Mul and Add with
+// constants, which may then join an epilogue; of f16 and bf16 it stays, since its shift is a
+// difference of large numbers. One in training mode stays.
 #include "common/ops/attributes.h"
 #include "common/pass/boundary.h"
 #include "common/pass/pattern_matcher.h"
@@ -44,9 +45,7 @@ int64_t channels(const Node& norm) {
       !is_removable(norm))
     return 0;
   const Type& type = norm.input(0)->type();
-  if (!type.is_tensor() || type.dtype != DType::kF32 || !type.ranked || type.rank() < 2 ||
-      !is_weight(norm.input(1)))
-    return 0;
+  if (!type.is_tensor() || !type.ranked || type.rank() < 2 || !is_weight(norm.input(1))) return 0;
   const int64_t count = norm.input(1)->type().element_count().value_or(0);
   for (size_t i = 1; i < 5; ++i) {
     if (!is_vector(norm.input(i), count)) return 0;
@@ -54,30 +53,35 @@ int64_t channels(const Node& norm) {
   return count;
 }
 
+// Returns a constant's numbers in f32, in which all expressions compute.
+Value& widened(ConstantExpression& expression, const Value& constant) {
+  return expression.cast(expression.input(constant.segment()), DType::kF32);
+}
+
 // Computes the factor of the normalisation: scale / sqrt(variance + epsilon).
 Value& factor(ConstantExpression& expression, const Node& norm) {
-  Value& variance = expression.input(norm.input(4)->segment());
+  Value& variance = widened(expression, *norm.input(4));
   Value& sum = expression.node(
       Op::kAdd, {&variance, &expression.number(norm.get(attributes::BatchNormalization::epsilon))});
   return expression.node(
-      Op::kDiv, {&expression.input(norm.input(1)->segment()), &expression.node(Op::kSqrt, {&sum})});
+      Op::kDiv, {&widened(expression, *norm.input(1)), &expression.node(Op::kSqrt, {&sum})});
 }
 
 // Computes (bias - mean) * factor + shift; bias may be absent.
 SegmentId folded_bias(Module& module, const Node& norm, const Value* bias, float beta) {
   ConstantExpression expression(module, norm.output().name() + ".bias");
-  Value& mean = expression.input(norm.input(3)->segment());
+  Value& mean = widened(expression, *norm.input(3));
   Value* centred = nullptr;
   if (bias == nullptr) {
     centred = &expression.node(Op::kNeg, {&mean});
   } else {
-    Value* given = &expression.input(bias->segment());
+    Value* given = &widened(expression, *bias);
     if (beta != 1) given = &expression.node(Op::kMul, {given, &expression.number(beta)});
     centred = &expression.node(Op::kSub, {given, &mean});
   }
   Value& scaled = expression.node(Op::kMul, {centred, &factor(expression, norm)});
-  return expression.finish(
-      expression.node(Op::kAdd, {&scaled, &expression.input(norm.input(2)->segment())}));
+  Value& sum = expression.node(Op::kAdd, {&scaled, &widened(expression, *norm.input(2))});
+  return expression.finish(expression.cast(sum, norm.output().type().dtype));
 }
 
 // Computes weight * factor, the factor along `axis` of the weight; of several groups, the axis has
@@ -85,7 +89,7 @@ SegmentId folded_bias(Module& module, const Node& norm, const Value* bias, float
 SegmentId folded_weight(Module& module, const Node& norm, const Value& weight, size_t axis,
                         int64_t groups) {
   ConstantExpression expression(module, norm.output().name() + ".weight");
-  Value& given = expression.input(weight.segment());
+  Value& given = widened(expression, weight);
   const std::vector<int64_t> extents = *weight.type().extents();
   std::vector<int64_t> split = extents, spread(extents.size(), 1);
   spread[axis] = extents[axis];
@@ -96,7 +100,8 @@ SegmentId folded_weight(Module& module, const Node& norm, const Value& weight, s
   }
   Value& factors = expression.reshape(factor(expression, norm), spread);
   Value& whole = groups > 1 ? expression.reshape(given, split) : given;
-  Value& product = expression.node(Op::kMul, {&whole, &factors});
+  Value& product =
+      expression.cast(expression.node(Op::kMul, {&whole, &factors}), weight.type().dtype);
   return expression.finish(groups > 1 ? expression.reshape(product, extents) : product);
 }
 
@@ -190,9 +195,8 @@ void spell_out(Editor& editor, Node& norm, int64_t count) {
   ConstantExpression scale(module, norm.output().name() + ".scale");
   const SegmentId scales = scale.finish(scale.reshape(factor(scale, norm), extents));
   ConstantExpression shift(module, norm.output().name() + ".shift");
-  Value& moved =
-      shift.node(Op::kMul, {&shift.input(norm.input(3)->segment()), &factor(shift, norm)});
-  Value& difference = shift.node(Op::kSub, {&shift.input(norm.input(2)->segment()), &moved});
+  Value& moved = shift.node(Op::kMul, {&widened(shift, *norm.input(3)), &factor(shift, norm)});
+  Value& difference = shift.node(Op::kSub, {&widened(shift, *norm.input(2)), &moved});
   const SegmentId shifts = shift.finish(shift.reshape(difference, extents));
   Value& scale_constant = graph.add_constant(scales, norm.output().name() + ".scale");
   Value& shift_constant = graph.add_constant(shifts, norm.output().name() + ".shift");
@@ -223,7 +227,9 @@ Result<bool> run(Graph& graph) {
   }
   for (Node* norm : index.nodes(Op::kBatchNormalization)) {
     const int64_t count = norm->is_erased() ? 0 : channels(*norm);
-    if (count == 0 || norm->input(0)->type().has_unknown()) continue;
+    if (count == 0) continue;
+    const Type& type = norm->input(0)->type();
+    if (type.dtype != DType::kF32 || type.has_unknown()) continue;
     spell_out(editor, *norm, count);
     changed = true;
   }

@@ -151,6 +151,68 @@ graph @y.bias(%0: f32[2], %1: f32[2], %2: f32[2], %3: f32[2]) -> (%10) expressio
 )");
 }
 
+// The factors are 2 and 0.5: the result is exact in both graphs.
+TEST(FoldBatchNorm, OfHalvesItComputesInF32) {
+  expect_rewrite(fold_batch_norm,
+                 R"(graph @main(%x: f32[1, 1, 4, 4]) -> (%y) {
+  %w = constant f16[2, 1, 1, 1] [1, 2]
+  %scale = constant f16[2] [4, 1]
+  %zero = constant f16[2] [0, 0]
+  %variance = constant f32[2] [3.5, 3.5]
+  %half: f16[1, 1, 4, 4] = Cast(%x) {to = 10}
+  %a: f16[1, 2, 4, 4] = Conv(%half, %w)
+  %b: f16[1, 2, 4, 4] = BatchNormalization(%a, %scale, %zero, %zero, %variance) {epsilon = 0.5}
+  %y: f32[1, 2, 4, 4] = Cast(%b) {to = 1}
+}
+)",
+                 R"(constant $0 = f16[2, 1, 1, 1] [1, 2]
+constant $1 = f32[2] [3.5, 3.5]
+constant $2 = f16[2] [4, 1]
+constant $3 = f16[2] [0, 0]
+graph @main(%x: f32[1, 1, 4, 4]) -> (%y) {
+  %b.weight = constant f16[2, 1, 1, 1] expression @b.weight($0, $1, $2)
+  %b.bias = constant f16[2] expression @b.bias($3, $1, $2)
+  %half: f16[1, 1, 4, 4] = Cast(%x) {to = 10}
+  %b: f16[1, 2, 4, 4] = Conv(%half, %b.weight, %b.bias)
+  %y: f32[1, 2, 4, 4] = Cast(%b) {to = 1}
+}
+graph @b.weight(%0: f16[2, 1, 1, 1], %1: f32[2], %2: f16[2]) -> (%12) expression {
+  %3 = constant f32[] [0.5]
+  %4 = constant i64[4] [2, 1, 1, 1]
+  %5: f32[2, 1, 1, 1] = Cast(%0) {to = 1}
+  %6: f32[2] = Add(%1, %3)
+  %7: f32[2] = Cast(%2) {to = 1}
+  %8: f32[2] = Sqrt(%6)
+  %9: f32[2] = Div(%7, %8)
+  %10: f32[2, 1, 1, 1] = Reshape(%9, %4)
+  %11: f32[2, 1, 1, 1] = Mul(%5, %10)
+  %12: f16[2, 1, 1, 1] = Cast(%11) {to = 10}
+}
+graph @b.bias(%0: f16[2], %1: f32[2], %2: f16[2]) -> (%13) expression {
+  %3 = constant f32[] [0.5]
+  %4: f32[2] = Cast(%0) {to = 1}
+  %5: f32[2] = Neg(%4)
+  %6: f32[2] = Add(%1, %3)
+  %7: f32[2] = Cast(%2) {to = 1}
+  %8: f32[2] = Sqrt(%6)
+  %9: f32[2] = Div(%7, %8)
+  %10: f32[2] = Mul(%5, %9)
+  %11: f32[2] = Cast(%0) {to = 1}
+  %12: f32[2] = Add(%10, %11)
+  %13: f16[2] = Cast(%12) {to = 10}
+}
+)");
+}
+
+TEST(FoldBatchNorm, OfHalvesBehindSomethingElseItStays) {
+  expect_unchanged(fold_batch_norm, R"(graph @main(%x: f16[1, 2, 4, 4]) -> (%y) {
+  %v = constant f16[2] [1, 2]
+  %a: f16[1, 2, 4, 4] = Relu(%x)
+  %y: f16[1, 2, 4, 4] = BatchNormalization(%a, %v, %v, %v, %v)
+}
+)");
+}
+
 TEST(FoldBatchNorm, OneThatTrainsStays) {
   expect_unchanged(
       fold_batch_norm,
