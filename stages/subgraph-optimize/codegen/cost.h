@@ -57,6 +57,12 @@ double copy_cycles(int64_t elements, const DeviceProfile& profile);
 // Returns the cycles of so many vectors that are loaded, widened or put in order, and stored.
 double repack_cycles(double vectors, const DeviceProfile& profile);
 
+// Returns the cycles that widen halves into scratch: a load and a store for each vector.
+double convert_cycles(int64_t elements, const DeviceProfile& profile);
+
+// Returns the cycles that bring bytes into the first caches from the last one.
+double fetch_cycles(int64_t bytes, const DeviceProfile& profile);
+
 // The most blocks that the launch of a contraction has: enough to keep many threads busy evenly.
 inline constexpr uint32_t kMaxBlocks = 32;
 

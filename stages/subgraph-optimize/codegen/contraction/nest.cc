@@ -45,11 +45,12 @@ TileShape known_remainder(const ContractionNest& nest) {
 //
 //   if batch, rows and columns are > 0 and the block is one of those used:
 //     for entry in the block's batch entries:               enter(entry)
-//       for panels [begin, end) of the block, panel_group at a time:  prepare_panels(begin, end)
-//         for tile in the block's row tiles:
-//           a = prepare_rows(row, rows)
-//           branch on the number of rows:
-//             for panel in [begin, end): call(shape, a, place)
+//       for chunk of the block's row tiles, chunk_tiles at a time:      prepare_chunk(row, rows)
+//         for panels [begin, end) of the block, panel_group at a time:  prepare_panels(begin, end)
+//           for tile in the chunk:
+//             a = prepare_rows(row, rows)
+//             branch on the number of rows:
+//               for panel in [begin, end): call(shape, a, place)
 //
 // Block number = (batch block, panel block, row block), row block fastest: neighbours share
 // weights. The short last panel, and the short last tile of a fixed number of rows, are loops of
@@ -143,13 +144,30 @@ class NestEmitter {
     Value* groups = b_.ceil_div(b_.sub(last, first), split.panel_group);
     b_.loop(split.entries.first, split.entries.second, 1, [&](Value* entry) {
       if (nest_.enter) nest_.enter(entry);
-      b_.loop(b_.index(0), groups, 1, [&](Value* group) {
-        Value* begin = b_.add(first, b_.mul(group, split.panel_group));
-        Value* end = b_.min(b_.add(begin, split.panel_group), last);
-        if (nest_.prepare_panels) nest_.prepare_panels(begin, end);
-        emit_row_tiles(split.tiles, begin, end);
+      in_chunks(split.tiles, [&](const Range& tiles) {
+        b_.loop(b_.index(0), groups, 1, [&](Value* group) {
+          Value* begin = b_.add(first, b_.mul(group, split.panel_group));
+          Value* end = b_.min(b_.add(begin, split.panel_group), last);
+          if (nest_.prepare_panels) nest_.prepare_panels(begin, end);
+          emit_row_tiles(tiles, begin, end);
+        });
       });
     });
+  }
+
+  void in_chunks(const Range& tiles, const std::function<void(const Range& tiles)>& body) {
+    if (!nest_.prepare_chunk) return body(tiles);
+    b_.loop(tiles.first, tiles.second, nest_.chunk_tiles, [&](Value* tile) {
+      Value* end = b_.min(b_.add(tile, b_.index(nest_.chunk_tiles)), tiles.second);
+      Value* row = first_row(tile);
+      nest_.prepare_chunk(row, b_.sub(b_.min(first_row(end), b_.value(nest_.rows)), row));
+      body({tile, end});
+    });
+  }
+
+  Value* first_row(Value* tile) {
+    if (nest_.rows.is_fixed() || cuts_last_tile(nest_)) return b_.mul(tile, nest_.plan.rows);
+    return b_.add(b_.mul(tile, base_), b_.min(tile, extra_));
   }
 
   void emit_row_tiles(const Range& tiles, Value* begin, Value* end) {
@@ -159,7 +177,7 @@ class NestEmitter {
     const int rows = nest_.plan.rows;
     const int64_t whole = nest_.rows.factor / rows;
     const auto emit_tile = [&](Value* tile, int count) {
-      Value* row = b_.mul(tile, rows);
+      Value* row = first_row(tile);
       emit_panels(count, nest_.prepare_rows(row, b_.index(count)), row, begin, end);
     };
     b_.loop(tiles.first, b_.min(tiles.second, b_.index(whole)), 1,
@@ -185,14 +203,14 @@ class NestEmitter {
 
   void emit_symbolic_tile(Value* tile, Value* begin, Value* end) {
     if (cuts_last_tile(nest_)) {
-      Value* row = b_.mul(tile, nest_.plan.rows);
+      Value* row = first_row(tile);
       Value* whole = b_.index(nest_.plan.rows);
       return b_.if_else(
           b_.ir().CreateICmpSLE(b_.add(row, whole), b_.value(nest_.rows)),
           [&] { emit_panels(nest_.plan.rows, nest_.prepare_rows(row, whole), row, begin, end); },
           [&] { emit_cut_tile(row, begin, end); });
     }
-    Value* row = b_.add(b_.mul(tile, base_), b_.min(tile, extra_));
+    Value* row = first_row(tile);
     Value* count =
         b_.add(base_, b_.ir().CreateZExt(b_.ir().CreateICmpSLT(tile, extra_), b_.index_type()));
     Value* a = nest_.prepare_rows(row, count);

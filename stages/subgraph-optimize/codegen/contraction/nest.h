@@ -28,6 +28,7 @@ struct ContractionNest {
   Extent columns = 1;  // of one batch entry
   Extent reduction = 1;
   ContractionPlan plan;
+  int64_t chunk_tiles = 1;   // row tiles whose rows are prepared together
   bool is_symbolic = false;  // some size, or some stride that the tiles use, has symbols
   // A symbolic number of rows is made of tiles of the plan's rows, then of smaller ones; otherwise
   // of as few tiles as possible whose rows differ by at most one, for which there are more tile
@@ -41,6 +42,8 @@ struct ContractionNest {
 
   // Is called once per batch entry of a block, before its tiles. May be empty.
   std::function<void(llvm::Value* entry)> enter;
+  // Is called before the tiles of a chunk. May be empty: a block's tiles are one chunk.
+  std::function<void(llvm::Value* row, llvm::Value* rows)> prepare_chunk;
   // Is called before the tiles that read the panels [begin, end). May be empty.
   std::function<void(llvm::Value* begin, llvm::Value* end)> prepare_panels;
   // Returns the tile function's first argument for so many rows.

@@ -89,6 +89,48 @@ void split_prepared(const ContractionSize& size, int64_t limit, ContractionPlan&
   }
 }
 
+int64_t panel_bytes(const ContractionSize& size, int64_t columns) {
+  return std::max<int64_t>(1, columns * size.reduction * size.element_bytes);
+}
+
+// Returns the cycles that the blocks of one entry take besides the products: a block prepares its
+// rows, and reads its panels anew for every chunk.
+double sharing_cycles(const ContractionSize& size, const ContractionPlan& plan,
+                      const DeviceProfile& profile) {
+  const int64_t tiles = ceil_div(ceil_div(size.rows, plan.rows), plan.row_blocks);
+  const int64_t chunks = plan.row_blocks * ceil_div(tiles, choose_chunk_tiles(size, plan, profile));
+  const int64_t prepared = size.rows + chunks * size.prepared.shared;
+  return static_cast<double>(plan.panel_blocks * prepared) * size.prepared.cycles +
+         fetch_cycles(chunks * plan.panels * panel_bytes(size, plan.nr), profile);
+}
+
+// Returns the cycles of `blocks` blocks that are all as large as the largest.
+double even_cycles(double cycles, const ContractionSize& size, const ContractionPlan& plan) {
+  const int64_t tiles = ceil_div(size.rows, plan.rows);
+  const int64_t row_part = ceil_div(tiles, plan.row_blocks) * plan.row_blocks;
+  const int64_t panel_part = ceil_div(plan.panels, plan.panel_blocks) * plan.panel_blocks;
+  return cycles * static_cast<double>(row_part) / static_cast<double>(tiles) *
+         static_cast<double>(panel_part) / static_cast<double>(plan.panels);
+}
+
+// Chooses how blocks share rows and panels where rows are prepared: the fewest cycles in all.
+void choose_prepared_blocks(const ContractionSize& size, double cycles, int64_t blocks,
+                            int64_t group_limit, const DeviceProfile& profile,
+                            ContractionPlan& plan) {
+  const int64_t tiles = ceil_div(size.rows, plan.rows);
+  ContractionPlan tried = plan;
+  double best = 0;
+  for (int64_t parts = 1; parts <= std::min(blocks, plan.panels); ++parts) {
+    tried.panel_blocks = even_parts(plan.panels, parts);
+    tried.row_blocks = even_parts(tiles, blocks / parts);
+    tried.panel_group = std::min(ceil_div(plan.panels, tried.panel_blocks), group_limit);
+    const double taken = even_cycles(cycles, size, tried) + sharing_cycles(size, tried, profile);
+    if (best != 0 && taken >= best) continue;
+    plan = tried;
+    best = taken;
+  }
+}
+
 // Chooses how blocks share batch entries, rows and panels. A group is at most as many panels as
 // stay in their cache while row tiles pass by.
 void choose_blocks(const ContractionSize& size, double cycles, int64_t group_limit,
@@ -102,6 +144,8 @@ void choose_blocks(const ContractionSize& size, double cycles, int64_t group_lim
   const int64_t per_entry = std::max<int64_t>(1, wanted / size.batch);
   // Many small batch entries: several are in a block.
   plan.batch_blocks = even_parts(size.batch, wanted);
+  if (size.prepared.bytes > 0)
+    return choose_prepared_blocks(size, cycles, per_entry, group_limit, profile, plan);
   if (size.prepared_column_cycles > 0) {
     split_prepared(size, per_entry, plan);
     plan.panel_group = group_limit;
@@ -131,6 +175,7 @@ ContractionPlan plan_with(const RegisterTile& tile, const ContractionSize& size,
   plan.nr = int64_t{tile.lanes} * tile.vectors;
   plan.panels = ceil_div(size.columns, plan.nr);
   choose_blocks(size, cycles, group_limit, profile, plan);
+  if (size.prepared.bytes > 0) cycles += sharing_cycles(size, plan, profile);
   plan.cycles = (cycles + preparation_cycles(size, plan.row_blocks, plan.panel_blocks)) *
                 static_cast<double>(size.batch);
   plan.blocks = static_cast<uint32_t>(plan.batch_blocks * plan.row_blocks * plan.panel_blocks);
@@ -139,9 +184,8 @@ ContractionPlan plan_with(const RegisterTile& tile, const ContractionSize& size,
 
 ContractionPlan plan_with(const RegisterTile& tile, const ContractionSize& size,
                           const DeviceProfile& profile) {
-  const int64_t panel_bytes = int64_t{tile.lanes} * tile.vectors * size.reduction * 4;
-  const int64_t in_second_cache =
-      std::max<int64_t>(1, profile.l2_bytes / 2 / std::max<int64_t>(1, panel_bytes));
+  const int64_t bytes = panel_bytes(size, int64_t{tile.lanes} * tile.vectors);
+  const int64_t in_second_cache = std::max<int64_t>(1, profile.l2_bytes / 2 / bytes);
   return plan_with(tile, size, entry_cycles(tile, size, profile), in_second_cache, profile);
 }
 
@@ -177,6 +221,17 @@ bool can_take_dots(const MatMulSpec& spec) {
 }
 
 }  // namespace
+
+// Rows that all panels of a block pass by while they are in the first cache need no chunk; the rows
+// of others stay in the second one.
+int64_t choose_chunk_tiles(const ContractionSize& size, const ContractionPlan& plan,
+                           const DeviceProfile& profile) {
+  const int64_t panels = ceil_div(plan.panels, plan.panel_blocks);
+  const int64_t tiles = ceil_div(ceil_div(size.rows, plan.rows), plan.row_blocks);
+  if (plan.panel_group >= panels && size.prepared.shared == 0) return 1;
+  const int64_t limit = profile.l2_bytes / 4 / (size.prepared.bytes * plan.rows);
+  return ceil_div(tiles, ceil_div(tiles, std::clamp<int64_t>(limit, 1, tiles)));
+}
 
 ContractionPlan choose_plan(const ContractionSize& size, const DeviceProfile& profile) {
   return plan_with(choose_tile(size, profile), size, profile);

@@ -44,6 +44,21 @@ TEST_P(Plan, LargeLaunchesHaveManyBlocksAndTinyOnesOne) {
   EXPECT_GE(choose_plan({128, 128, 64, 12, 0, 0}, *profile).blocks, 8u);
 }
 
+// Rows that a block prepares pass by several of its panels, in chunks that fit the second cache.
+TEST_P(Plan, PreparedRowsServeSeveralPanels) {
+  auto profile = get_profile(GetParam());
+  ASSERT_TRUE(profile.ok());
+  ContractionSize size{196, 512, 1024, 1, 0, 0};
+  size.prepared = {4096, 500, 0};
+  const ContractionPlan plan = choose_plan(size, *profile);
+  EXPECT_GE(plan.panels, 2 * plan.panel_blocks);
+  EXPECT_EQ(plan.blocks, plan.row_blocks * plan.panel_blocks * plan.batch_blocks);
+  const int64_t tiles = choose_chunk_tiles(size, plan, *profile);
+  const int64_t tile_bytes = plan.rows * size.prepared.bytes;
+  EXPECT_GE(tiles, 1);
+  EXPECT_LE(tiles * tile_bytes, std::max(tile_bytes, profile->l2_bytes / 4));
+}
+
 // A kernel that is planned for one row serves many, too.
 TEST_P(Plan, SymbolicRowsGetATileForManyRows) {
   auto profile = get_profile(GetParam());

@@ -34,16 +34,53 @@ Result<void> check(const ConvSpec& s) {
   return check_epilogue(s.epilogue, 1);
 }
 
+bool fits_scratch(uint64_t bytes, const DeviceProfile& profile) {
+  return bytes <= static_cast<uint64_t>(profile.scratch_limit);
+}
+
+// Returns the implicit matrix product at nominal sizes.
+ContractionSize contraction_size(const ConvSpec& s, ConvRows strategy,
+                                 const DeviceProfile& profile) {
+  constexpr double kCyclesPerPointer = 2;
+  ContractionSize size;
+  size.rows = (s.n * output_pixels(s)).nominal;
+  size.columns = result_channels(s) / s.groups;
+  size.reduction = kernel_positions(s) * (s.ci / s.groups);
+  size.batch = s.groups * s.phases.count();
+  size.operands = tile_operands(s.dtype, profile);
+  size.element_bytes = s.dtype == DType::kF32 ? 4 : 2;
+  size.prepared = conv_prepared_rows(s, strategy, profile);
+  if (strategy == ConvRows::kPointers)
+    size.row_cycles = kCyclesPerPointer * static_cast<double>(kernel_positions(s));
+  if (size.prepared.bytes > 0) return size;
+  if (strategy == ConvRows::kDirect) size.row_bytes = conv_pixel_stride(s) * 4;
+  if (strategy == ConvRows::kPointers) size.row_bytes = s.stride_w * conv_pixel_stride(s) * 4;
+  return size;
+}
+
+// Returns as many row tiles as are planned for a chunk and have capacity in the scratch.
+int64_t fitting_chunk_tiles(const ConvSpec& s, ConvRows strategy, const ContractionPlan& plan,
+                            const DeviceProfile& profile) {
+  const ContractionSize size = contraction_size(s, strategy, profile);
+  if (size.prepared.bytes == 0) return 1;
+  int64_t tiles = choose_chunk_tiles(size, plan, profile);
+  while (tiles > 1 &&
+         !fits_scratch(conv_row_scratch(s, strategy, plan.rows, tiles, profile), profile))
+    --tiles;
+  return tiles;
+}
+
 // Emits the tile functions (microkernel.h) and the nest around them (nest.h):
 //
 //   for group, or phase of one, in the block's:
-//     for panels of nr output channels, panel_group at a time:
-//       for tile of plan.rows output pixels, over ends of rows, planes and images:
-//         a = rows of the implicit matrix: x itself, pointers or copies (conv_rows.h)
-//         for panel:
-//           acc[rows][vectors] = 0
-//           for k in (kd, kh, kw, ci): acc[i][j] += a[i][k] * w[group][panel][k][j]
-//           y[row + i][panel][j] = epilogue(acc[i][j])
+//     for chunk of the block's output pixels: copies or widens what it reads (conv_rows.h)
+//       for panels of nr output channels, panel_group at a time:
+//         for tile of plan.rows output pixels, over ends of rows, planes and images:
+//           a = rows of the implicit matrix: x itself, pointers or the chunk's copies
+//           for panel:
+//             acc[rows][vectors] = 0
+//             for k in (kd, kh, kw, ci): acc[i][j] += a[i][k] * w[group][panel][k][j]
+//             y[row + i][panel][j] = epilogue(acc[i][j])
 class ConvEmitter {
  public:
   ConvEmitter(const ConvSpec& spec, const DeviceProfile& profile)
@@ -52,11 +89,13 @@ class ConvEmitter {
         in_memory_(b_, spec.dtype),
         strategy_(choose_conv_rows(spec, profile)),
         y_stride_(spec.y_pixel_stride != 0 ? spec.y_pixel_stride : result_channels(spec)),
-        plan_(choose_conv_plan(spec, profile)) {}
+        plan_(choose_conv_plan(spec, profile)),
+        chunk_tiles_(fitting_chunk_tiles(spec, strategy_, plan_, profile)) {}
 
   Result<GeneratedKernel> emit() {
-    const uint64_t scratch = conv_row_scratch(s_, strategy_, plan_.rows, b_.profile());
-    if (scratch > static_cast<uint64_t>(b_.profile().scratch_limit)) {
+    const uint64_t scratch =
+        conv_row_scratch(s_, strategy_, plan_.rows, chunk_tiles_, b_.profile());
+    if (!fits_scratch(scratch, b_.profile())) {
       return make_error(
           ErrorCode::kNotLowerable,
           "conv with {} kernel positions needs {} bytes of scratch, the device has {}",
@@ -68,6 +107,8 @@ class ConvEmitter {
                               [&](const TileShape& shape) { return emit_tile_function(shape); });
     begin(entry);
     nest.enter = [&](Value* group) { enter(group); };
+    if (conv_prepared_rows(s_, strategy_, b_.profile()).bytes > 0)
+      nest.prepare_chunk = [&](Value* row, Value* rows) { prepare_chunk(row, rows); };
     nest.prepare_rows = [&](Value* row, Value* rows) { return prepare_rows(row, rows); };
     nest.call = [&](const TileShape& shape, Value* a, const ContractionNest::Place& place) {
       IrValues values = arguments(a, place.row, place.panel);
@@ -93,7 +134,7 @@ class ConvEmitter {
     nest.has_masked_tiles = b_.has_masks();
     nest.batch = s_.groups * s_.phases.count();
     nest.rows = s_.n * output_pixels(s_), nest.columns = entry_channels();
-    nest.reduction = reduction(), nest.plan = plan_;
+    nest.reduction = reduction(), nest.plan = plan_, nest.chunk_tiles = chunk_tiles_;
     nest.is_symbolic = !is_fixed(s_);
     nest.has_many_rows = true;
     return nest;
@@ -129,6 +170,7 @@ class ConvEmitter {
   void enter(Value* entry) {
     Value* group = has_phases() ? b_.div(entry, s_.phases.count()) : entry;
     x_group_ = in_memory_.at(x_, b_.mul(group, s_.ci / s_.groups));
+    rows_ = x_group_;
     weights_group_ = in_memory_.at(weights_, b_.mul(entry, plan_.panels * plan_.nr * reduction()));
     first_channel_ = b_.mul(group, entry_channels());
     if (has_phases()) enter_phase(b_.mod(entry, s_.phases.count()));
@@ -143,8 +185,12 @@ class ConvEmitter {
     y_phase_ = Elements(b_, s_.epilogue.stored(DType::kF32)).at(y_, b_.mul(pixel, y_stride_));
   }
 
+  void prepare_chunk(Value* first, Value* rows) {
+    rows_ = emit_conv_chunk(b_, s_, strategy_, {x_group_, first, rows, shift_}, plan_.rows);
+  }
+
   Value* prepare_rows(Value* first, Value* rows) {
-    return emit_conv_rows(b_, s_, strategy_, {x_group_, first, rows, shift_}, plan_.rows);
+    return emit_conv_rows(b_, s_, strategy_, {rows_, first, rows, shift_}, plan_.rows);
   }
 
   IrValues arguments(Value* a, Value* row, Value* panel) {
@@ -167,7 +213,9 @@ class ConvEmitter {
   ConvRows strategy_;
   int64_t y_stride_;
   ContractionPlan plan_;
+  int64_t chunk_tiles_;
   Value *x_ = nullptr, *y_ = nullptr, *weights_ = nullptr;
+  Value* rows_ = nullptr;  // what tiles read: x_group_, or a chunk in its place
   Value *x_group_ = nullptr, *weights_group_ = nullptr, *first_channel_ = nullptr;
   PhaseShift shift_;
   Value* y_phase_ = nullptr;  // the phase's first pixel
@@ -177,31 +225,14 @@ class ConvEmitter {
 }  // namespace
 
 ContractionPlan choose_conv_plan(const ConvSpec& s, const DeviceProfile& profile) {
-  constexpr double kCyclesPerPointer = 2;
-  constexpr double kCyclesPerRun = 6;
   const ConvRows strategy = choose_conv_rows(s, profile);
-  ContractionSize size;
-  const Extent rows = s.n * output_pixels(s);
-  size.rows = rows.nominal;
-  size.columns = result_channels(s) / s.groups;
-  size.reduction = kernel_positions(s) * (s.ci / s.groups);
-  size.batch = s.groups * s.phases.count();
-  if (strategy == ConvRows::kDirect) size.row_bytes = conv_pixel_stride(s) * 4;
-  if (strategy == ConvRows::kPointers) size.row_bytes = s.stride_w * conv_pixel_stride(s) * 4;
-  if (strategy == ConvRows::kPointers)
-    size.row_cycles = kCyclesPerPointer * static_cast<double>(kernel_positions(s));
-  if (strategy == ConvRows::kCopied)
-    size.row_cycles = static_cast<double>(s.depth.kernel * s.kh) *
-                      (kCyclesPerRun + static_cast<double>(s.kw * s.ci / s.groups) / 4);
-  // Few channels have few panels; of halves, rows of any length are copied, for many.
-  if (s.dtype != DType::kF32)
-    size.row_cycles /= static_cast<double>(ceil_div(size.columns, profile.vector_bits / 32 * 2));
-  size.operands = tile_operands(s.dtype, profile);
-  ContractionPlan plan = rows.is_fixed() ? choose_plan(size, profile)
-                                         : choose_symbolic_plan(size, true, false, profile);
+  const ContractionSize size = contraction_size(s, strategy, profile);
+  ContractionPlan plan = (s.n * output_pixels(s)).is_fixed()
+                             ? choose_plan(size, profile)
+                             : choose_symbolic_plan(size, true, false, profile);
   // For the largest kernels the scratch has capacity for few rows of pointers.
-  while (plan.rows > 1 && conv_row_scratch(s, strategy, plan.rows, profile) >
-                              static_cast<uint64_t>(profile.scratch_limit))
+  while (plan.rows > 1 &&
+         !fits_scratch(conv_row_scratch(s, strategy, plan.rows, 1, profile), profile))
     --plan.rows;
   return plan;
 }

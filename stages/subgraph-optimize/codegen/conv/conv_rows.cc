@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stages/subgraph-optimize/codegen/contraction/row_copies.h"
+#include "stages/subgraph-optimize/codegen/cost.h"
 
 namespace sluice {
 namespace {
@@ -15,12 +16,18 @@ constexpr int64_t kMaxCopied = 2048;  // floats of a row; a tile of them stays i
 int64_t group_channels(const ConvSpec& s) { return s.ci / s.groups; }
 int64_t reduction_length(const ConvSpec& s) { return kernel_positions(s) * group_channels(s); }
 
-// Returns the floats from one copied row to the next: enough for a last store of a whole vector,
-// and never a multiple of 2 KiB, which would put all rows into few cache sets.
-int64_t copied_row_stride(const ConvSpec& s) {
-  const int64_t stride = (reduction_length(s) + 15 + 15) / 16 * 16;
+// Returns a distance of rows, in floats, that is no multiple of 2 KiB, which would put all rows
+// into few cache sets.
+int64_t spread(int64_t floats) {
+  const int64_t stride = (floats + 15) / 16 * 16;
   return stride % 512 == 0 ? stride + 16 : stride;
 }
+
+// Returns the floats from one copied row to the next: enough for a last store of a whole vector.
+int64_t copied_row_stride(const ConvSpec& s) { return spread(reduction_length(s) + 15); }
+
+// Returns the floats from one pixel of widened lines to the next.
+int64_t widened_pixel_stride(const ConvSpec& s) { return spread(group_channels(s)); }
 
 // Returns whether rows are f32 in scratch and shorter in x.
 bool widens_rows(const ConvSpec& s, const DeviceProfile& profile) {
@@ -31,17 +38,51 @@ DType row_dtype(const ConvSpec& s, const DeviceProfile& profile) {
   return widens_rows(s, profile) ? DType::kF32 : s.dtype;
 }
 
+bool is_in_chunks(const ConvSpec& s, ConvRows strategy, const DeviceProfile& profile) {
+  return strategy == ConvRows::kCopied || widens_rows(s, profile);
+}
+
+// Returns the elements from one row that tiles read to the next: rows of kDirect and kCopied.
+int64_t row_stride(const ConvSpec& s, ConvRows strategy, const DeviceProfile& profile) {
+  return is_in_chunks(s, strategy, profile) ? copied_row_stride(s) : conv_pixel_stride(s);
+}
+
+// Returns the lines of the input from the first one under a kernel to the last.
+int64_t window_lines(const ConvSpec& s) { return (s.kh - 1) * s.dilation_h + 1; }
+
+// Returns the most lines of the input that so many neighbouring output pixels read: their rows are
+// stride_h lines apart, and from one image to the next as many as remain.
+int64_t max_lines(const ConvSpec& s, int64_t pixels) {
+  const int64_t rows = (pixels + s.ow.factor - 2) / s.ow.factor + 1;
+  const int64_t apart = std::max(s.stride_h, s.h.factor - (s.oh.factor - 1) * s.stride_h);
+  return std::min(s.n.factor * s.h.factor, (rows - 1) * apart + window_lines(s));
+}
+
+// Returns whether the lines under a chunk are fewer numbers than its rows, follow each other (no
+// kernel lies below its image), and fit the scratch for any tile.
+bool shares_lines(const ConvSpec& s, const DeviceProfile& profile) {
+  if (!is_fixed(s) || is_3d(s) || group_channels(s) < kFewChannels ||
+      s.kh * s.kw <= s.stride_h * s.stride_w ||
+      (s.oh.factor - 1) * s.stride_h - s.pad_top >= s.h.factor)
+    return false;
+  const int64_t lines = max_lines(s, profile.vector_registers);
+  return lines * s.w.factor * widened_pixel_stride(s) * 4 <= profile.scratch_limit / 2;
+}
+
 // Runs of more vectors than these are copied by loops; shorter ones are written out.
 constexpr int64_t kLongRun = 32;
 
-// Emits the loops that prepare the rows of a tile for kPointers and kCopied.
+// Emits the loops that prepare rows for kPointers and kCopied. x has the pixels that are pointed to
+// or copied: those of the input, or of its widened lines.
 class RowEmitter {
  public:
-  RowEmitter(KernelBuilder& builder, const ConvSpec& spec, const ConvRowRange& range)
+  RowEmitter(KernelBuilder& builder, const ConvSpec& spec, const ConvRowRange& range,
+             Elements elements, int64_t pixel_stride)
       : b_(builder),
         s_(spec),
         range_(range),
-        in_memory_(builder, spec.dtype),
+        in_memory_(elements),
+        pixel_stride_(pixel_stride),
         copied_(builder, row_dtype(spec, builder.profile())) {}
 
   // Fills table[kd * kh * kw][tile_rows] of pointers in scratch:
@@ -69,7 +110,7 @@ class RowEmitter {
     return table;
   }
 
-  // Fills copies[rows][copied_row_stride] in scratch:
+  // Fills copies[rows][copied_row_stride]:
   //
   //   for i < rows: (image, id, ih, iw) = the input position under pixel first + i
   //     if every kernel position is inside the image and a kernel row is one run:
@@ -79,8 +120,7 @@ class RowEmitter {
   //       for kd, kh, kw:
   //         copies[i][kd][kh][kw][0, ci) =
   //             is inside ? x[image][id + kd * dd][ih + kh * dh][iw + kw * dw] : 0
-  Value* emit_copies() {
-    Value* buffer = b_.scratch();
+  void emit_copies(Value* buffer) {
     for_each_pixel([&](Value* i, const Pixel& pixel) {
       Value* to = copied_.at(buffer, b_.mul(i, copied_row_stride(s_)));
       const auto at_border = [&] {
@@ -107,7 +147,6 @@ class RowEmitter {
                                                             inside(pixel.iw, less(s_.w, wide))));
       b_.if_else(is_inner, [&] { copy_inner_pixel(pixel, to); }, at_border);
     });
-    return buffer;
   }
 
  private:
@@ -177,8 +216,7 @@ class RowEmitter {
     Value* iw = b_.add(b_.mul(ow, s_.stride_w), b_.index(-s_.pad_left));
     if (range_.shift.top) ih = b_.add(ih, range_.shift.top);
     if (range_.shift.left) iw = b_.add(iw, range_.shift.left);
-    return {in_memory_.at(range_.x, b_.mul(n, input_pixels(s_) * conv_pixel_stride(s_))), id, ih,
-            iw};
+    return {offset_by(range_.x, b_.mul(n, input_pixels(s_) * pixel_stride_)), id, ih, iw};
   }
 
   Value* inside(Value* i, Value* size) { return b_.ir().CreateICmpULT(i, size); }
@@ -187,11 +225,9 @@ class RowEmitter {
   // Addresses are out of bounds outside the image, so they are no in-bounds ones.
   Value* row_start(const Pixel& pixel, Value* id, Value* ih) {
     Value* row = b_.add(b_.mul(id, s_.h), ih);
-    return offset_by(pixel.image, b_.mul(row, s_.w * conv_pixel_stride(s_)));
+    return offset_by(pixel.image, b_.mul(row, s_.w * pixel_stride_));
   }
-  Value* at_column(Value* row, Value* iw) {
-    return offset_by(row, b_.mul(iw, conv_pixel_stride(s_)));
-  }
+  Value* at_column(Value* row, Value* iw) { return offset_by(row, b_.mul(iw, pixel_stride_)); }
   Value* offset_by(Value* from, Value* elements) { return in_memory_.at_anywhere(from, elements); }
 
   Value* zero_page() {
@@ -205,9 +241,7 @@ class RowEmitter {
 
   // Returns whether the kw runs of one kernel row are one run: channels are dense and columns are
   // not dilated.
-  bool is_one_run() const {
-    return s_.dilation_w == 1 && group_channels(s_) == conv_pixel_stride(s_);
-  }
+  bool is_one_run() const { return s_.dilation_w == 1 && group_channels(s_) == pixel_stride_; }
 
   // Copies a pixel none of whose kernel positions is outside the image. A short run is copied in
   // whole vectors; the next run overwrites the surplus of the last vector.
@@ -225,8 +259,7 @@ class RowEmitter {
     const int lanes = b_.profile().vector_bits / 32;
     const int64_t run = s_.kw * group_channels(s_);
     for (int64_t kh = 0; kh < s_.kh; ++kh) {
-      Value* row =
-          in_memory_.at(from, b_.value(s_.w * (kh * s_.dilation_h * conv_pixel_stride(s_))));
+      Value* row = in_memory_.at(from, b_.value(s_.w * (kh * s_.dilation_h * pixel_stride_)));
       if (run > kLongRun * lanes) {
         emit_run_copy(b_, in_memory_, row, run, copied_, copied_.at(to, kh * run));
         continue;
@@ -276,8 +309,37 @@ class RowEmitter {
   KernelBuilder& b_;
   const ConvSpec& s_;
   const ConvRowRange& range_;
-  Elements in_memory_, copied_;
+  Elements in_memory_;
+  int64_t pixel_stride_;
+  Elements copied_;
 };
+
+// Returns the bytes of the pointers before the chunk's rows.
+int64_t table_bytes(const ConvSpec& s, ConvRows strategy, int tile_rows) {
+  return strategy == ConvRows::kPointers ? (kernel_positions(s) * tile_rows * 8 + 63) / 64 * 64 : 0;
+}
+
+// Widens the lines [begin, end) of the input under the rows into scratch, and returns where line 0
+// of the first image would lie.
+Value* emit_widened_lines(KernelBuilder& b, const ConvSpec& s, const ConvRowRange& range,
+                          Value* lines) {
+  const auto line_of = [&](Value* pixel, int64_t line) {
+    Value* image = b.div(pixel, s.oh.factor * s.ow.factor);
+    Value* row = b.div(b.mod(pixel, s.oh.factor * s.ow.factor), s.ow.factor);
+    Value* in_image = b.add(b.mul(row, s.stride_h), b.index(line - s.pad_top));
+    in_image = b.min(b.max(in_image, b.index(0)), b.index(s.h.factor));
+    return b.add(b.mul(image, s.h.factor), in_image);
+  };
+  Value* begin = line_of(range.first, 0);
+  Value* end = line_of(b.sub(b.add(range.first, range.count), b.index(1)), window_lines(s));
+  Value* pixel = b.mul(begin, s.w.factor);
+  const Elements from(b, s.dtype), to(b, DType::kF32);
+  const int64_t stride = conv_pixel_stride(s);
+  emit_row_copies(b, from,
+                  {Elements(from).at(range.x, b.mul(pixel, stride)), stride, 1, group_channels(s)},
+                  b.mul(b.sub(end, begin), s.w.factor), to, lines, widened_pixel_stride(s));
+  return Elements(to).at_anywhere(lines, b.mul(pixel, -widened_pixel_stride(s)));
+}
 
 }  // namespace
 
@@ -287,7 +349,8 @@ int64_t conv_pixel_stride(const ConvSpec& s) {
 
 ConvRows choose_conv_rows(const ConvSpec& s, const DeviceProfile& profile) {
   if (is_pointwise(s)) return ConvRows::kDirect;
-  if (widens_rows(s, profile)) return ConvRows::kCopied;
+  if (widens_rows(s, profile))
+    return shares_lines(s, profile) ? ConvRows::kPointers : ConvRows::kCopied;
   const bool fits = reduction_length(s) <= kMaxCopied;
   return group_channels(s) < kFewChannels && fits ? ConvRows::kCopied : ConvRows::kPointers;
 }
@@ -302,41 +365,68 @@ TileReduction conv_reduction(const ConvSpec& s, ConvRows strategy, int tile_rows
   reduction.length = reduction_length(s);
   switch (strategy) {
     case ConvRows::kDirect:
-      reduction.row_stride = widens_rows(s, profile) ? copied_row_stride(s) : conv_pixel_stride(s);
+    case ConvRows::kCopied:
+      reduction.row_stride = row_stride(s, strategy, profile);
       break;
     case ConvRows::kPointers:
       reduction.by_pointers = true;
       reduction.table_rows = tile_rows;
       reduction.segments = kernel_positions(s);
       reduction.length = group_channels(s);
-      break;
-    case ConvRows::kCopied:
-      reduction.row_stride = copied_row_stride(s);
   }
   return reduction;
 }
 
-uint64_t conv_row_scratch(const ConvSpec& s, ConvRows strategy, int tile_rows,
+PreparedRows conv_prepared_rows(const ConvSpec& s, ConvRows strategy,
+                                const DeviceProfile& profile) {
+  constexpr double kCyclesPerRun = 6;
+  if (!is_in_chunks(s, strategy, profile)) return {};
+  if (strategy == ConvRows::kPointers) {
+    const double pixels = static_cast<double>(s.stride_h * s.stride_w);
+    return {s.stride_h * s.stride_w * widened_pixel_stride(s) * 4,
+            pixels * convert_cycles(group_channels(s), profile),
+            (window_lines(s) / s.stride_h + 1) * s.ow.factor};
+  }
+  const double runs =
+      static_cast<double>(strategy == ConvRows::kCopied ? s.depth.kernel * s.kh : 0);
+  return {copied_row_stride(s) * 4,
+          runs * kCyclesPerRun + convert_cycles(reduction_length(s), profile), 0};
+}
+
+uint64_t conv_row_scratch(const ConvSpec& s, ConvRows strategy, int tile_rows, int64_t chunk_tiles,
                           const DeviceProfile& profile) {
-  if (strategy == ConvRows::kDirect && !widens_rows(s, profile)) return 0;
-  if (strategy == ConvRows::kPointers)
-    return static_cast<uint64_t>(kernel_positions(s) * tile_rows * 8);
-  return static_cast<uint64_t>(copied_row_stride(s) * tile_rows * 4);
+  const int64_t table = table_bytes(s, strategy, tile_rows), rows = chunk_tiles * tile_rows;
+  if (!is_in_chunks(s, strategy, profile)) return static_cast<uint64_t>(table);
+  const int64_t floats = strategy == ConvRows::kPointers
+                             ? max_lines(s, rows) * s.w.factor * widened_pixel_stride(s)
+                             : rows * copied_row_stride(s);
+  return static_cast<uint64_t>(table + floats * 4);
+}
+
+Value* emit_conv_chunk(KernelBuilder& b, const ConvSpec& s, ConvRows strategy,
+                       const ConvRowRange& range, int tile_rows) {
+  Value* prepared = b.at(b.scratch(), table_bytes(s, strategy, tile_rows) / 4);
+  if (strategy == ConvRows::kPointers) return emit_widened_lines(b, s, range, prepared);
+  Elements from(b, s.dtype), to(b, row_dtype(s, b.profile()));
+  const int64_t stride = conv_pixel_stride(s);
+  if (strategy == ConvRows::kDirect) {
+    emit_row_copies(b, from,
+                    {from.at(range.x, b.mul(range.first, stride)), stride, 1, group_channels(s)},
+                    range.count, to, prepared, copied_row_stride(s));
+  } else {
+    RowEmitter(b, s, range, from, stride).emit_copies(prepared);
+  }
+  return to.at_anywhere(prepared, b.mul(range.first, -copied_row_stride(s)));
 }
 
 Value* emit_conv_rows(KernelBuilder& b, const ConvSpec& s, ConvRows strategy,
                       const ConvRowRange& range, int tile_rows) {
-  if (strategy == ConvRows::kDirect) {
-    Elements in_memory(b, s.dtype);
-    Value* row = in_memory.at(range.x, b.mul(range.first, conv_pixel_stride(s)));
-    if (!widens_rows(s, b.profile())) return row;
-    Value* copies = b.scratch();
-    emit_row_copies(b, in_memory, {row, conv_pixel_stride(s), 1, group_channels(s)}, range.count,
-                    Elements(b, DType::kF32), copies, copied_row_stride(s));
-    return copies;
-  }
-  RowEmitter emitter(b, s, range);
-  return strategy == ConvRows::kPointers ? emitter.emit_pointers(tile_rows) : emitter.emit_copies();
+  Elements elements(b, row_dtype(s, b.profile()));
+  if (strategy != ConvRows::kPointers)
+    return elements.at_anywhere(range.x, b.mul(range.first, row_stride(s, strategy, b.profile())));
+  const int64_t stride =
+      widens_rows(s, b.profile()) ? widened_pixel_stride(s) : conv_pixel_stride(s);
+  return RowEmitter(b, s, range, elements, stride).emit_pointers(tile_rows);
 }
 
 }  // namespace sluice
