@@ -189,8 +189,8 @@ bool has_channels_only(const std::vector<Dim>& operand) {
   return true;
 }
 
-// Kernels have phases along the two axes of images. Where the size of the result is not fixed, each
-// phase has as many elements as the input.
+// Kernels have several phases along the two axes of images; one phase whose border is cut is none.
+// Where the size of the result is not fixed, each phase has as many elements as the input.
 bool has_equal_phases(const Node& conv, const Node& interleave) {
   const Type &w = conv.input(1)->type(), &y = interleave.output().type();
   if (!w.is_fixed() || w.rank() != 4 || y.rank() != 4 ||
@@ -208,7 +208,7 @@ bool has_equal_phases(const Node& conv, const Node& interleave) {
     const bool is_even = size.is_fixed() ? cut % strides[i] == 0 : cut == strides[i] * added;
     if (steps[i] != 1 || strides[i] > kMaxPhases || !is_even) return false;
   }
-  return true;
+  return strides[0] * strides[1] > 1;
 }
 
 }  // namespace
