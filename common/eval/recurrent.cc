@@ -11,6 +11,7 @@
 #include "common/eval/math64.h"
 #include "common/eval/matrix.h"
 #include "common/ops/attributes.h"
+#include "common/ops/recurrent_activation.h"
 
 namespace sluice::eval {
 namespace {
@@ -85,22 +86,6 @@ Result<Activation<T>> make_activation(const EvalCall& call, const std::string& n
   return call.bad_value("unknown activation '{}'", name);
 }
 
-// The defaults of an activation for activation_alpha and activation_beta; an activation does not
-// take a parameter without default.
-struct Parameters {
-  std::optional<double> alpha;
-  std::optional<double> beta;
-};
-
-Parameters activation_parameters(const std::string& name) {
-  if (name == "LeakyRelu") return {0.01, {}};
-  if (name == "Elu" || name == "ThresholdedRelu") return {1, {}};
-  if (name == "HardSigmoid") return {0.2, 0.5};
-  if (name == "ScaledTanh") return {1, 1};
-  if (name == "Affine") return {1, 0};
-  return {};
-}
-
 // Returns the next value of an attribute, its default when there are no more, or 0 when the
 // activation does not take it.
 double take(const std::vector<float>& values, size_t& next, const std::optional<double>& fallback) {
@@ -125,9 +110,10 @@ Result<std::vector<Activation<T>>> activations(const EvalCall& call,
   std::vector<Activation<T>> result;
   for (size_t i = 0; i < last; ++i) {
     const std::string& name = given.empty() ? usual[i % usual.size()] : given[i];
-    const Parameters parameters = activation_parameters(name);
-    const auto alpha = static_cast<T>(take(alphas, alphas_used, parameters.alpha));
-    const auto beta = static_cast<T>(take(betas, betas_used, parameters.beta));
+    const ActivationRow* row = find_activation(name);
+    if (row == nullptr) return call.bad_value("unknown activation '{}'", name);
+    const auto alpha = static_cast<T>(take(alphas, alphas_used, row->alpha));
+    const auto beta = static_cast<T>(take(betas, betas_used, row->beta));
     if (i < first) continue;
     SLUICE_ASSIGN(auto made, make_activation<T>(call, name, alpha, beta));
     result.push_back(std::move(made));

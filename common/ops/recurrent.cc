@@ -1,12 +1,12 @@
 // RNN, GRU, LSTM. X is [seq, batch, in], W [dirs, gates*hidden, in], R [dirs, gates*hidden,
 // hidden]; with layout 1 batch comes first in X and in the results.
-#include <algorithm>
-#include <string_view>
+#include <ranges>
 
 #include "common/ops/attribute_rows.h"
 #include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
+#include "common/ops/recurrent_activation.h"
 #include "fmt/ranges.h"
 
 namespace sluice {
@@ -19,10 +19,6 @@ Result<int64_t> directions(const InferCall& call) {
   return call.bad_node("attribute 'direction' is '{}'", direction);
 }
 
-constexpr std::string_view kActivations[] = {
-    "Affine",  "Elu",      "HardSigmoid", "LeakyRelu", "Relu",           "ScaledTanh",
-    "Sigmoid", "Softplus", "Softsign",    "Tanh",      "ThresholdedRelu"};
-
 // Checks the activations, of which each direction has one for a cell of one gate, two for three
 // gates and three for four. More than that are not read.
 Result<void> check_activations(const InferCall& call, int64_t gates, int64_t directions) {
@@ -34,9 +30,10 @@ Result<void> check_activations(const InferCall& call, int64_t gates, int64_t dir
                          names.size(), wanted, op_name(call.node.op()),
                          directions == 1 ? "one direction" : "two directions");
   for (const std::string& name : names) {
-    if (std::ranges::find(kActivations, name) == std::end(kActivations))
-      return call.bad_node("attribute 'activations' has '{}', expected {}", name,
-                           fmt::join(kActivations, ", "));
+    if (find_activation(name) == nullptr)
+      return call.bad_node(
+          "attribute 'activations' has '{}', expected {}", name,
+          fmt::join(kActivationRows | std::views::transform(&ActivationRow::name), ", "));
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include "common/base/limits.h"
 #include "common/ops/attributes.h"
 #include "common/ops/dim_math.h"
+#include "common/target/aicore.h"
 
 namespace sluice {
 namespace {
@@ -20,13 +21,9 @@ bool is_known(const Value* value) {
   return value != nullptr && value->type().is_tensor() && !value->type().has_unknown();
 }
 
-bool is_narrow_float(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-}
-
 // Reads [batch, heads, sequence, size], or [batch, sequence, heads * size].
 std::optional<Heads> read_heads(const Value* value, int64_t heads) {
-  if (!is_known(value) || !is_narrow_float(value->type().dtype)) return std::nullopt;
+  if (!is_known(value) || !is_contraction_dtype(value->type().dtype)) return std::nullopt;
   const std::vector<Dim>& dims = value->type().dims;
   if (dims.size() == 4 && dims[1].is_fixed() && dims[3].is_fixed())
     return Heads{dims[0], dims[1].value, dims[2], dims[3].value};
@@ -153,7 +150,7 @@ bool has_states(const Node& attention) {
 std::string kernel_unsupported_reason(const Node& attention, const AttentionForm& form) {
   if (const Value* mask = attention.input(3)) {
     const DType own = mask->type().dtype;
-    if (own != DType::kBool && !is_narrow_float(own))
+    if (own != DType::kBool && !is_contraction_dtype(own))
       return fmt::format("a mask of dtype {}, only f32, f16, bf16 and bool", dtype_name(own));
   }
   if (attention.input(6) != nullptr && attention.input(6)->type().dtype != DType::kI64)

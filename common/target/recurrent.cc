@@ -8,29 +8,23 @@
 #include "common/ir/fixed.h"
 #include "common/ir/module.h"
 #include "common/ops/attributes.h"
+#include "common/ops/recurrent_activation.h"
 
 namespace sluice {
 namespace {
 
-// The defaults for activation_alpha and activation_beta; absent: the activation takes none.
-struct ActivationRow {
-  std::string_view name;
-  ActivationKind kind;
-  std::optional<float> alpha, beta;
-};
-
-constexpr ActivationRow kActivations[] = {
-    {"Affine", ActivationKind::kAffine, 1.0f, 0.0f},
-    {"Elu", ActivationKind::kElu, 1.0f, {}},
-    {"HardSigmoid", ActivationKind::kHardSigmoid, 0.2f, 0.5f},
-    {"LeakyRelu", ActivationKind::kLeakyRelu, 0.01f, {}},
-    {"Relu", ActivationKind::kRelu, {}, {}},
-    {"ScaledTanh", ActivationKind::kScaledTanh, 1.0f, 1.0f},
-    {"Sigmoid", ActivationKind::kSigmoid, {}, {}},
-    {"Softplus", ActivationKind::kSoftplus, {}, {}},
-    {"Softsign", ActivationKind::kSoftsign, {}, {}},
-    {"Tanh", ActivationKind::kTanh, {}, {}},
-    {"ThresholdedRelu", ActivationKind::kThresholdedRelu, 1.0f, {}},
+constexpr std::pair<std::string_view, ActivationKind> kKinds[] = {
+    {"Affine", ActivationKind::kAffine},
+    {"Elu", ActivationKind::kElu},
+    {"HardSigmoid", ActivationKind::kHardSigmoid},
+    {"LeakyRelu", ActivationKind::kLeakyRelu},
+    {"Relu", ActivationKind::kRelu},
+    {"ScaledTanh", ActivationKind::kScaledTanh},
+    {"Sigmoid", ActivationKind::kSigmoid},
+    {"Softplus", ActivationKind::kSoftplus},
+    {"Softsign", ActivationKind::kSoftsign},
+    {"Tanh", ActivationKind::kTanh},
+    {"ThresholdedRelu", ActivationKind::kThresholdedRelu},
 };
 
 std::vector<std::string> default_activations(CellKind kind) {
@@ -43,15 +37,16 @@ CellKind kind_of(Op op) {
   return op == Op::kRNN ? CellKind::kRnn : op == Op::kGRU ? CellKind::kGru : CellKind::kLstm;
 }
 
-const ActivationRow* find_activation(std::string_view name) {
-  const auto* row = std::ranges::find(kActivations, name, &ActivationRow::name);
-  return row == std::end(kActivations) ? nullptr : row;
+// The name is in the table of activations.
+ActivationKind activation_kind(std::string_view name) {
+  return std::ranges::find(kKinds, name, &std::pair<std::string_view, ActivationKind>::first)
+      ->second;
 }
 
 // Returns the next value of an attribute's list, or the default when there are no more.
-float take(const std::vector<float>& values, size_t& next, const std::optional<float>& fallback) {
+float take(const std::vector<float>& values, size_t& next, const std::optional<double>& fallback) {
   if (!fallback) return 0;
-  return next < values.size() ? values[next++] : *fallback;
+  return next < values.size() ? values[next++] : static_cast<float>(*fallback);
 }
 
 // Reads the activations of all directions, whose parameters are consumed in this order. Returns
@@ -66,11 +61,12 @@ std::optional<std::vector<std::vector<CellActivation>>> read_activations(const N
   std::vector<std::vector<CellActivation>> result(static_cast<size_t>(directions));
   if (!given.empty() && given.size() < usual.size() * result.size()) return std::nullopt;
   for (size_t i = 0; i < usual.size() * result.size(); ++i) {
-    const ActivationRow* row = find_activation(given.empty() ? usual[i % usual.size()] : given[i]);
+    const std::string& name = given.empty() ? usual[i % usual.size()] : given[i];
+    const ActivationRow* row = find_activation(name);
     if (row == nullptr) return std::nullopt;
     const float alpha = take(alphas, next_alpha, row->alpha);
     const float beta = take(betas, next_beta, row->beta);
-    result[i / usual.size()].push_back({row->kind, alpha, beta});
+    result[i / usual.size()].push_back({activation_kind(name), alpha, beta});
   }
   return result;
 }

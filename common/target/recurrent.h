@@ -1,5 +1,5 @@
-// The recurrent nodes that the aicore engine supports: RNN, GRU and LSTM of f32, whose weights have
-// fixed shapes; sequence length and batch may be symbolic.
+// The recurrent nodes that the aicore engine supports: RNN, GRU and LSTM of f32, f16
+// and bf16, whose weights have fixed shapes; sequence length and batch may be symbolic.
 #pragma once
 
 #include <string>

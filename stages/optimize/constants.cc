@@ -6,6 +6,7 @@
 
 #include "common/base/half.h"
 #include "common/ops/attributes.h"
+#include "common/target/aicore.h"
 
 namespace sluice {
 namespace {
@@ -160,9 +161,7 @@ Value& add_ints(Graph& graph, const std::vector<int64_t>& numbers) {
 
 bool is_weight(const Value* value) {
   if (value == nullptr || !value->is_constant() || value->is_input()) return false;
-  const DType dtype = value->type().dtype;
-  const bool is_float = dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-  return is_float && value->type().is_fixed();
+  return is_contraction_dtype(value->type().dtype) && value->type().is_fixed();
 }
 
 Value& ConstantExpression::input(SegmentId segment) {

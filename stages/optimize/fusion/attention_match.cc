@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/ops/attributes.h"
+#include "common/target/aicore.h"
 #include "stages/optimize/constants.h"
 
 namespace sluice {
@@ -46,7 +47,7 @@ std::optional<std::vector<Dim>> operand_dims(const Value& operand, const Type& p
                                              const std::vector<Dim>& by_head) {
   const Type& type = operand.type();
   if (!type.is_tensor() || type.has_unknown() || type.rank() != product.rank() ||
-      type.dims[0] != product.dims[0] || !is_narrow_float(type.dtype))
+      type.dims[0] != product.dims[0] || !is_contraction_dtype(type.dtype))
     return std::nullopt;
   const auto size = type.dims.end();
   if (type.rank() == 3) return std::vector{by_head[0], by_head[1], size[-2], size[-1]};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/target/aicore.h"
 #include "stages/optimize/constants.h"
 #include "stages/optimize/fusion/attention_operand.h"
 
@@ -86,16 +87,13 @@ std::optional<AttentionScores> read_steps(Value& value, int depth) {
 
 }  // namespace
 
-bool is_narrow_float(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-}
-
 Value& behind_float_casts(Value& value) {
   Value* at = &value;
   for (const Node* cast = find_maker(at, Op::kCast); cast != nullptr;
        cast = find_maker(at, Op::kCast)) {
     Value& source = *cast->input(0);
-    if (!is_narrow_float(at->type().dtype) || !is_narrow_float(source.type().dtype)) break;
+    if (!is_contraction_dtype(at->type().dtype) || !is_contraction_dtype(source.type().dtype))
+      break;
     at = &source;
   }
   return *at;

@@ -27,10 +27,7 @@ struct AttentionScores {
   std::optional<std::vector<Dim>> by_head;
 };
 
-// Returns true for f32, f16 and bf16, which attention computes in f32.
-bool is_narrow_float(DType dtype);
-
-// Strips Casts between narrow floats from a value.
+// Strips Casts between f32, f16 and bf16, which attention computes in f32, from a value.
 Value& behind_float_casts(Value& value);
 
 // Strips these and all factors; the shape stays.

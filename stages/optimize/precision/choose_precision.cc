@@ -1,4 +1,5 @@
-// Gives each node the dtype that the options wish for it, and puts a Cast where dtypes meet.
+// Gives each node the dtype that options and annotations wish for it, and puts a Cast where dtypes
+// meet.
 //
 //   before:  %a = Conv(%x, w)   %y = Relu(%a)                         --precision-mode=force_fp16
 //   after:   %1 = Cast(%x) {to = f16}   %a = Conv(%1, w:f16)   %2 = Relu(%a)
@@ -17,6 +18,7 @@
 #include <algorithm>
 
 #include "common/base/log.h"
+#include "common/target/aicore.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/precision/half_tolerance.h"
 #include "stages/optimize/precision/precision.h"
@@ -32,10 +34,6 @@ constexpr HalfToleranceRow kUnlisted{Op::kIdentity, HalfTolerance::kDeny};
 const HalfToleranceRow& row_of(const Node& node) {
   const HalfToleranceRow* row = find_half_tolerance(node.op());
   return row == nullptr ? kUnlisted : *row;
-}
-
-bool is_changeable(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
 }
 
 class PrecisionChooser {
@@ -76,7 +74,7 @@ class PrecisionChooser {
     for (size_t i = 0; i < node.input_count(); ++i) {
       if (node.input(i) == nullptr) continue;
       const DType dtype = casts_.original(*node.input(i));
-      if (is_changeable(dtype) && is_operand(node, i, dtype)) return dtype;
+      if (is_contraction_dtype(dtype) && is_operand(node, i, dtype)) return dtype;
     }
     return DType::kUndefined;
   }

@@ -109,11 +109,6 @@ double repack_cycles(double vectors, const DeviceProfile& profile) {
   return vectors * in_cycles(costs.load + costs.simple + costs.access);
 }
 
-double convert_cycles(int64_t elements, const DeviceProfile& profile) {
-  return static_cast<double>(elements) * 32 / profile.vector_bits * 2 *
-         in_cycles(profile.costs.access);
-}
-
 double fetch_cycles(int64_t bytes, const DeviceProfile& profile) {
   return static_cast<double>(bytes) / 64 * in_cycles(profile.costs.last_cache_line);
 }

@@ -57,9 +57,6 @@ double copy_cycles(int64_t elements, const DeviceProfile& profile);
 // Returns the cycles of so many vectors that are loaded, widened or put in order, and stored.
 double repack_cycles(double vectors, const DeviceProfile& profile);
 
-// Returns the cycles that widen halves into scratch: a load and a store for each vector.
-double convert_cycles(int64_t elements, const DeviceProfile& profile);
-
 // Returns the cycles that bring bytes into the first caches from the last one.
 double fetch_cycles(int64_t bytes, const DeviceProfile& profile);
 

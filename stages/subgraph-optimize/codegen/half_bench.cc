@@ -3,8 +3,10 @@
 // decoders, walks of recurrent cells.
 //
 //   half_bench [profile]
+#include <array>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 
 #include "fmt/format.h"
 #include "stages/subgraph-optimize/codegen/attention/attention.h"
@@ -65,23 +67,35 @@ void race(const std::string& name, std::vector<Run>& runs, int64_t multiply_adds
   std::printf("\n");
 }
 
-void bench_matmul(const std::string& name, const MatMulSpec& s, const DeviceProfile& profile) {
-  int64_t batch = 1;
-  for (const BatchAxis& axis : s.batch) batch *= axis.size.nominal;
+// A kernel, and the elements of its operands.
+struct Made {
+  Result<GeneratedKernel> kernel;
+  std::vector<int64_t> elements;
+};
+
+void bench(const std::string& name, const std::function<Made(DType dtype)>& make) {
   std::vector<Run> runs;
   int64_t multiply_adds = 0;
   for (const DType dtype : kDTypes) {
+    const Made made = make(dtype);
+    if (!made.kernel) return static_cast<void>(std::puts(error_text(made.kernel.error()).c_str()));
+    multiply_adds = made.kernel->multiply_adds.nominal;
+    runs.push_back(make_run(*made.kernel, dtype, made.elements));
+  }
+  race(name, runs, multiply_adds);
+}
+
+void bench_matmul(const std::string& name, const MatMulSpec& s, const DeviceProfile& profile) {
+  int64_t batch = 1;
+  for (const BatchAxis& axis : s.batch) batch *= axis.size.nominal;
+  bench(name, [&](DType dtype) -> Made {
     MatMulSpec own = s;
     own.dtype = dtype;
     own.epilogue = biased(dtype);
-    const auto kernel = generate_matmul(own, profile);
-    if (!kernel) return static_cast<void>(std::puts(error_text(kernel.error()).c_str()));
-    multiply_adds = kernel->multiply_adds.nominal;
-    runs.push_back(make_run(*kernel, dtype,
-                            {batch * s.m.nominal * s.n.nominal, batch * s.m.nominal * s.k.nominal,
-                             batch * (s.k.nominal + 1) * (s.n.nominal + 128), s.n.nominal}));
-  }
-  race(name, runs, multiply_adds);
+    return {generate_matmul(own, profile),
+            {batch * s.m.nominal * s.n.nominal, batch * s.m.nominal * s.k.nominal,
+             batch * (s.k.nominal + 1) * (s.n.nominal + 128), s.n.nominal}};
+  });
 }
 
 void bench_products(const DeviceProfile& profile) {
@@ -124,21 +138,17 @@ void bench_convolutions(const DeviceProfile& profile) {
                                                     {64, 64, 3, 1, 56},
                                                     {256, 64, 1, 1, 56},
                                                     {512, 512, 3, 1, 7}}) {
-    std::vector<Run> runs;
-    int64_t multiply_adds = 0;
-    for (const DType dtype : kDTypes) {
-      ConvSpec s = square_conv(ci, co, kernel, stride, out);
-      s.dtype = dtype;
-      s.epilogue = biased(dtype);
-      const auto made = generate_conv(s, profile);
-      if (!made) return static_cast<void>(std::puts(error_text(made.error()).c_str()));
-      multiply_adds = made->multiply_adds.nominal;
-      const int64_t nr = choose_conv_plan(s, profile).nr;
-      runs.push_back(make_run(*made, dtype,
-                              {s.oh.nominal * s.ow.nominal * s.co, s.h.nominal * s.w.nominal * s.ci,
-                               packed_elements(conv_weight_packing(s, nr)), s.co}));
-    }
-    race(fmt::format("conv {}->{} k{} s{} @{}", ci, co, kernel, stride, out), runs, multiply_adds);
+    const auto size = square_conv(ci, co, kernel, stride, out);
+    bench(fmt::format("conv {}->{} k{} s{} @{}", ci, co, kernel, stride, out),
+          [&](DType dtype) -> Made {
+            ConvSpec s = size;
+            s.dtype = dtype;
+            s.epilogue = biased(dtype);
+            const int64_t nr = choose_conv_plan(s, profile).nr;
+            return {generate_conv(s, profile),
+                    {s.oh.nominal * s.ow.nominal * s.co, s.h.nominal * s.w.nominal * s.ci,
+                     packed_elements(conv_weight_packing(s, nr)), s.co}};
+          });
   }
 }
 
@@ -161,18 +171,14 @@ void bench_attention(const DeviceProfile& profile) {
                                                              {12, 12, 1, 1024, 64},
                                                              {32, 8, 1, 512, 128},
                                                              {32, 8, 1, 4096, 128}}) {
-    std::vector<Run> runs;
-    int64_t multiply_adds = 0;
-    for (const DType dtype : kDTypes) {
-      const AttentionSpec s = flat_attention(heads, kv_heads, queries, keys, size, dtype);
-      const auto made = generate_attention(s, profile);
-      if (!made) return static_cast<void>(std::puts(error_text(made.error()).c_str()));
-      multiply_adds = made->multiply_adds.nominal;
-      const int64_t rows = int64_t{queries} * heads * size, columns = keys * kv_heads * size;
-      runs.push_back(make_run(*made, dtype, {rows, rows, columns, columns}));
-    }
-    race(fmt::format("attention {}/{} heads {}x{}x{}", heads, kv_heads, queries, keys, size), runs,
-         multiply_adds);
+    const std::array<int64_t, 5> sizes = {heads, kv_heads, queries, keys, size};
+    bench(fmt::format("attention {}/{} heads {}x{}x{}", heads, kv_heads, queries, keys, size),
+          [&](DType dtype) -> Made {
+            const auto& [h, kv, q, k, d] = sizes;
+            const int64_t rows = q * h * d, columns = k * kv * d;
+            return {generate_attention(flat_attention(h, kv, q, k, d, dtype), profile),
+                    {rows, rows, columns, columns}};
+          });
   }
 }
 
@@ -196,19 +202,14 @@ void bench_cells(const DeviceProfile& profile) {
                                              {50, 1, 512},
                                              {20, 8, 512},
                                              {10, 32, 256}}) {
-    std::vector<Run> runs;
-    int64_t multiply_adds = 0;
-    for (const DType dtype : kDTypes) {
-      const RecurrentSpec s = lstm(steps, batch, hidden, dtype);
-      const auto made = generate_recurrent(s, profile);
-      if (!made) return static_cast<void>(std::puts(error_text(made.error()).c_str()));
-      multiply_adds = made->multiply_adds.nominal;
+    const std::array<int64_t, 3> sizes = {steps, batch, hidden};
+    bench(fmt::format("LSTM of {} steps {}x{}", steps, batch, hidden), [&](DType dtype) -> Made {
+      const auto& [t, b, h] = sizes;
+      const RecurrentSpec s = lstm(t, b, h, dtype);
       const auto plan = choose_recurrent_plan(s, profile);
-      const int64_t rows = int64_t{steps} * batch * hidden;
-      runs.push_back(
-          make_run(*made, dtype, {rows, 2 * 4 * rows, 4 * hidden * plan->panels * plan->nr}));
-    }
-    race(fmt::format("LSTM of {} steps {}x{}", steps, batch, hidden), runs, multiply_adds);
+      const int64_t rows = t * b * h, panel = plan ? plan->panels * plan->nr : 0;
+      return {generate_recurrent(s, profile), {rows, 2 * 4 * rows, 4 * h * panel}};
+    });
   }
 }
 

@@ -1,8 +1,5 @@
 // Conv kernels are an implicit matrix product (rows: output pixels of all images; columns: output
 // channels of one group) on the same tiles and in the same loops as MatMul.
-#include <algorithm>
-
-#include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/contraction/nest.h"
 #include "stages/subgraph-optimize/codegen/contraction/plan.h"
 #include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"

@@ -381,16 +381,18 @@ PreparedRows conv_prepared_rows(const ConvSpec& s, ConvRows strategy,
                                 const DeviceProfile& profile) {
   constexpr double kCyclesPerRun = 6;
   if (!is_in_chunks(s, strategy, profile)) return {};
+  const auto widening_cycles = [&](int64_t floats) {
+    return repack_cycles(static_cast<double>(floats) * 32 / profile.vector_bits, profile);
+  };
   if (strategy == ConvRows::kPointers) {
     const double pixels = static_cast<double>(s.stride_h * s.stride_w);
     return {s.stride_h * s.stride_w * widened_pixel_stride(s) * 4,
-            pixels * convert_cycles(group_channels(s), profile),
+            pixels * widening_cycles(group_channels(s)),
             (window_lines(s) / s.stride_h + 1) * s.ow.factor};
   }
   const double runs =
       static_cast<double>(strategy == ConvRows::kCopied ? s.depth.kernel * s.kh : 0);
-  return {copied_row_stride(s) * 4,
-          runs * kCyclesPerRun + convert_cycles(reduction_length(s), profile), 0};
+  return {copied_row_stride(s) * 4, runs * kCyclesPerRun + widening_cycles(reduction_length(s)), 0};
 }
 
 uint64_t conv_row_scratch(const ConvSpec& s, ConvRows strategy, int tile_rows, int64_t chunk_tiles,
