@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/loop/lower/reduced_axes.h"
 #include "common/ops/attributes.h"
 #include "common/ops/op_table.h"
 #include "common/symbolic/nominal.h"
@@ -47,14 +48,17 @@ std::string unsupported_reason(const Node& node) {
   if (body == nullptr) return node_reason(node);
   const bool has_packed = std::ranges::any_of(
       body->outputs(), [](const Value* output) { return is_packed(output->type().dtype); });
-  size_t nests = 0;
+  const Node* nests = nullptr;
   for (const Node& inner : body->nodes()) {
     if (std::string reason = node_reason(inner); !reason.empty())
       return fmt::format("{}: {}", inner.label(), reason);
-    if (find_lowering(inner.op())->element == nullptr) ++nests;
+    if (find_lowering(inner.op())->element != nullptr) continue;
+    if (nests != nullptr && !shares_sweep(*nests, inner))
+      return "it has more than one node with loops of its own";
+    if (nests == nullptr) nests = &inner;
   }
-  if (nests > 0 && has_packed) return "a node with loops of its own beside packed results";
-  return nests > 1 ? "it has more than one node with loops of its own" : std::string();
+  if (nests != nullptr && has_packed) return "a node with loops of its own beside packed results";
+  return {};
 }
 
 std::string element_unsupported_reason(const Node& node) {

@@ -78,16 +78,29 @@ class Ranges {
     return rounded(x.low, x.high, x.may_be_nan);
   }
 
-  // Of the choice between x and a number, by x == x, x is no NaN.
   RealRange select(const Instruction& own) const {
     if (!is_real(own.dtype)) return {};
-    const Instruction& condition = nest_.instructions[static_cast<size_t>(own.operands[0])];
-    const bool is_number =
-        condition.kind == InstructionKind::kScalar && condition.op == ScalarOp::kEqual &&
-        condition.operands[0] == condition.operands[1] && condition.operands[0] == own.operands[1];
+    const auto [chooses, p, q] = own.operands;
+    const Instruction& condition = nest_.instructions[static_cast<size_t>(chooses)];
     const RealRange &x = operand(own, 1), &y = operand(own, 2);
-    return {std::min(x.low, y.low), std::max(x.high, y.high),
-            (x.may_be_nan && !is_number) || y.may_be_nan};
+    if (condition.kind == InstructionKind::kScalar) {
+      const InstructionId a = condition.operands[0], b = condition.operands[1];
+      const bool is_equal = condition.op == ScalarOp::kEqual;
+      const bool is_less = condition.op == ScalarOp::kLess;
+      if (is_equal && a == b && a == p) return either({x.low, x.high, false}, y);
+      if (is_less && p == b && q == a) return larger(x, y);
+      if (is_less && p == a && q == b) return negated(larger(negated(x), negated(y)));
+    }
+    return either(x, y);
+  }
+
+  static RealRange either(const RealRange& x, const RealRange& y) {
+    return {std::min(x.low, y.low), std::max(x.high, y.high), x.may_be_nan || y.may_be_nan};
+  }
+
+  // Of x where y < x, else y: y where one is NaN.
+  static RealRange larger(const RealRange& x, const RealRange& y) {
+    return {x.may_be_nan ? y.low : std::max(x.low, y.low), std::max(x.high, y.high), y.may_be_nan};
   }
 
   RealRange real(const Instruction& own) const {

@@ -41,6 +41,22 @@ TEST(RealRange, AChoiceOfNumbersIsNoNan) {
   EXPECT_TRUE(std::isinf(range.high));
 }
 
+// Comparisons that choose the larger or the smaller; where one is NaN, it is the second choice.
+TEST(RealRange, AChoiceByComparisonIsBounded) {
+  const std::string x = "%0: f32 = load x1[i0]\n%1: f32 = constant 5\n";
+  const RealRange raised = range_of(x + "%2: bool = lt %1, %0\n%3: f32 = select %2, %0, %1\n");
+  EXPECT_EQ(raised.low, 5);
+  EXPECT_FALSE(raised.may_be_nan);
+  const RealRange lowered = range_of(x + "%2: bool = lt %0, %1\n%3: f32 = select %2, %0, %1\n");
+  EXPECT_EQ(lowered.high, 5);
+  EXPECT_FALSE(lowered.may_be_nan);
+  const RealRange kept = range_of(x + "%2: bool = lt %0, %1\n%3: f32 = select %2, %1, %0\n");
+  EXPECT_EQ(kept.low, 5);
+  EXPECT_TRUE(kept.may_be_nan);
+  const RealRange swapped = range_of(x + "%2: bool = lt %0, %1\n%3: f32 = select %2, %0, %0\n");
+  EXPECT_TRUE(std::isinf(swapped.low) && std::isinf(swapped.high));
+}
+
 // 2^31 - 1 is no f32: the largest i32 becomes 2^31.
 TEST(RealRange, OfAnIntegerCoversItsRounding) {
   EXPECT_LT(range_of("%0: i8 = load x2[i0]\n%1: f32 = cast %0\n").high, 128);

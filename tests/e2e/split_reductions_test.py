@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Reductions of few rows become two kernels: their results have the same bits for any number of
-threads, and are those of the reference evaluator, for fixed and open sizes.
+"""Reductions of few rows become two kernels, and dynamic quantizations of many elements three: the
+results have the same bits for any number of threads, and are those of the reference evaluator, for
+fixed and open sizes.
 
 usage: split_reductions_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -14,7 +15,8 @@ from onnx import helper, mapping, numpy_helper, save
 
 from programs import ProgramCase, need
 
-PROFILE = "--profile=cpu-generic"  # runs everywhere
+OPTIONS = ["--profile=cpu-generic",  # runs everywhere
+           "--denormals=ieee"]  # as the evaluator
 SUMS = ["ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum"]
 
 
@@ -26,8 +28,9 @@ def values(dtype, dims, seed=0):
 
 
 class SplitReductions(ProgramCase):
-    def make(self, nodes, inputs, outputs, constants):
-        """inputs, outputs: name -> (dtype, dims), a dim is a number or a name."""
+    def make(self, nodes, inputs, outputs, constants, kernel=":parts"):
+        """inputs, outputs: name -> (dtype, dims), a dim is a number or a name. kernel: the end of a
+        name that is new."""
         describe = lambda entries: [helper.make_tensor_value_info(
             name, mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(dtype)], dims)
                                     for name, (dtype, dims) in entries.items()]
@@ -36,10 +39,10 @@ class SplitReductions(ProgramCase):
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
         model.ir_version = 8
         save(model, self.path("model.onnx"))
-        self.program(0, "sluice-compile", "-q", PROFILE, self.path("model.onnx"), "-o",
+        self.program(0, "sluice-compile", "-q", *OPTIONS, self.path("model.onnx"), "-o",
                      self.path("model.om"), "--dump-dir", self.path("dump"))
         lowered = self.program(0, "sluice-show", self.path("dump/4-subgraph-optimize.sg"))
-        self.assertIn(":parts", lowered)
+        self.assertIn(kernel, lowered)
 
     def outputs(self, program, *arguments):
         folder = self.path("outputs")
@@ -133,6 +136,31 @@ class SplitReductions(ProgramCase):
                 self.reduce(op, np.float32, [2, "M", 2048], [1, 2], 0, 1e-5, rows)
         self.reduce("ArgMax", np.float32, ["N", 100000], [1], 0, 0, sizes([100000], 1, 3, 40),
                     np.int64)
+
+    def quantize(self, dims, arrays):
+        """One dynamic quantization; the results have the evaluator's bits."""
+        node = helper.make_node("DynamicQuantizeLinear", ["x"], ["y", "scale", "zero"])
+        outputs = {"y": (np.uint8, dims), "scale": (np.float32, []), "zero": (np.uint8, [])}
+        self.make([node], {"x": (np.float32, dims)}, outputs, {}, ":low")
+        for array in arrays:
+            self.compare({"x": array.astype(np.float32)}, 0)
+
+    def test_dynamic_quantization(self):
+        normal = np.random.default_rng(1).normal(size=100003)
+        tiny = np.finfo(np.float32).smallest_subnormal
+        special = {"mixed": normal, "positive": normal + 10, "negative": normal - 10,
+                   "zeros": normal * 0, "equal": normal * 0 + 3, "equal, negative": normal * 0 - 3,
+                   "huge": normal * 4e37, "tiny": np.round(normal * 20) * tiny,
+                   "tiny, positive": np.abs(np.round(normal * 20)) * tiny}
+        for value in (np.nan, np.inf, -np.inf):
+            special[str(value)] = np.where(normal > 2, value, normal)
+            special[f"only {value}"] = np.full_like(normal, value)
+        special["infinities"] = np.where(np.abs(normal) > 2, normal * np.inf, normal)
+        self.quantize([100003], special.values())
+        self.quantize([3, 64, 512], [array[:3 * 64 * 512].reshape(3, 64, 512)
+                                     for array in special.values()])
+        self.quantize(["N", "M", 768], [np.resize(normal, dims) for dims in
+                                        ((1, 1, 768), (3, 50, 768), (2, 131, 768), (5, 2, 768))])
 
     def test_fused(self):
         """Nodes before and after a reduction, and a result that does not come from it."""

@@ -171,11 +171,13 @@ Result<void> dynamic_quantize(Lowering& l, const Node& node) {
       l.scalar(ScalarOp::kRound, clamp(l, sub(l, zero, div(l, extent.low, scale)), zero, top));
   SLUICE_TRY(l.give(node, 1, {}, scale));
   SLUICE_TRY(l.give(node, 2, {}, to_byte(l, shift)));
+  if (!l.is_wanted(node, 0)) return {};
   const Index index = l.begin_sweep(extents);
   SLUICE_ASSIGN(const Id element, l.element(x, index));
   const Id y = add(l, l.scalar(ScalarOp::kRound, div(l, element, scale)), shift);
-  return l.give(node, 0, index,
-                to_byte(l, clamp(l, y, l.real(DType::kF32, 0), l.real(DType::kF32, 255))));
+  const Id bottom = l.real(DType::kF32, 0), limit = l.real(DType::kF32, 255);
+  const Id raised = select(l, l.scalar(ScalarOp::kLess, bottom, y), y, bottom);  // NaN becomes 0
+  return l.give(node, 0, index, to_byte(l, l.scalar(ScalarOp::kMin, raised, limit)));
 }
 
 constexpr LoweringRow kRows[] = {

@@ -86,5 +86,11 @@ TEST(QuantizationTest, FindsTheRange) {
   }
 }
 
+// The scale of subnormal numbers may be 0.
+TEST(QuantizationTest, FindsTheRangeOfTinyNumbers) {
+  for (const Ranges& ranges : {Ranges{{"x", {0, 9e-44}}}, Ranges{{"x", {-9e-44, 4e-44}}}})
+    expect_same({"%x: f32[3, 7]", "%y, %s, %z = DynamicQuantizeLinear(%x)", 0, ranges, {"f32"}});
+}
+
 }  // namespace
 }  // namespace sluice::loop

@@ -15,6 +15,10 @@ std::optional<std::vector<bool>> reduced_axes(const Node& node);
 // Returns why a Reduce node's axes cannot be lowered.
 std::string axes_reason(const Node& node);
 
+// Returns true when two reductions of a body are computed in one sweep: both are sums, products or
+// extremes of the same elements, and the body itself reads neither result.
+bool shares_sweep(const Node& a, const Node& b);
+
 // The elements of a reduction's input that are reduced to one, which sweeps of a nest over the
 // result read.
 //

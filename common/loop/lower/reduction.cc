@@ -1,6 +1,10 @@
 // Reductions over axes, ArgMax, ArgMin:
 //
 //   for kept axes: for reduced axes: a = combine(a, term(x)); y = finish(a)
+//
+// Several sums, products and extremes of the same elements are accumulated in one sweep.
+#include <algorithm>
+
 #include "common/loop/lower/families.h"
 #include "common/loop/lower/reasons.h"
 #include "common/loop/lower/reduced_axes.h"
@@ -19,19 +23,55 @@ Id logarithm(Lowering& l, Id x) { return l.scalar(ScalarOp::kLog, x); }
 
 bool is_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
 
-// Sums, products and extremes; integers are modulo 2^bits. Extremes of bools are those of 0 and 1.
-template <Combine combine, Id (*term)(Lowering& l, Id x) = same>
-Result<void> reduce(Lowering& l, const Node& node) {
-  SLUICE_ASSIGN(ReducedRow row, ReducedRow::begin_nest(l, node, 1));
-  SLUICE_ASSIGN(Id x, row.begin_sweep());
-  const DType own = l.dtype_of(x), dtype = own == DType::kBool ? DType::kU8 : own;
-  x = l.cast(x, dtype);
+// Sums, products and extremes; integers are modulo 2^bits.
+struct Reduction {
+  Op op;
+  Combine combine;
+  Id (*term)(Lowering& l, Id x) = same;
+};
+constexpr Reduction kReductions[] = {
+    {Op::kReduceSum, Combine::kSum},           {Op::kReduceProd, Combine::kProduct},
+    {Op::kReduceMax, Combine::kMax},           {Op::kReduceMin, Combine::kMin},
+    {Op::kReduceL1, Combine::kSum, magnitude}, {Op::kReduceSumSquare, Combine::kSum, square},
+};
+
+const Reduction* find_reduction(const Node& node) {
+  const auto* found = std::ranges::find(kReductions, node.op(), &Reduction::op);
+  return found == std::end(kReductions) ? nullptr : found;
+}
+
+// The node, or, in a body, all that are computed with it.
+std::vector<const Node*> reductions_with(const Node& node) {
+  std::vector<const Node*> found = {&node};
+  if (node.graph().role != GraphRole::kFused) return found;
+  for (const Node& other : node.graph().nodes())
+    if (&other != &node && shares_sweep(node, other)) found.push_back(&other);
+  return found;
+}
+
+AccumulatorId accumulate(Lowering& l, const Reduction& reduction, Id x) {
+  const DType dtype = l.dtype_of(x);
+  const Combine combine = reduction.combine;
   const Id initial = combine == Combine::kMax   ? lowest(l, dtype)
                      : combine == Combine::kMin ? highest(l, dtype)
                                                 : l.integer(dtype, combine == Combine::kProduct);
-  const AccumulatorId total = l.accumulate(combine, initial, term(l, x));
+  return l.accumulate(combine, initial, reduction.term(l, x));
+}
+
+// Extremes of bools are those of 0 and 1.
+Result<void> reduce(Lowering& l, const Node& node) {
+  SLUICE_ASSIGN(ReducedRow row, ReducedRow::begin_nest(l, node, 1));
+  SLUICE_ASSIGN(const Id x, row.begin_sweep());
+  const DType own = l.dtype_of(x);
+  const Id number = l.cast(x, own == DType::kBool ? DType::kU8 : own);
+  const std::vector<const Node*> reductions = reductions_with(node);
+  std::vector<AccumulatorId> totals;
+  for (const Node* reduction : reductions)
+    totals.push_back(accumulate(l, *find_reduction(*reduction), number));
   l.begin_sweep({});
-  return l.give(node, 0, row.kept(), l.cast(l.value_of(total), own));
+  for (size_t i = 0; i < reductions.size(); ++i)
+    SLUICE_TRY(l.give(*reductions[i], 0, row.kept(), l.cast(l.value_of(totals[i]), own)));
+  return {};
 }
 
 using Finish = Id (*)(Lowering& l, Id sum, Id count);
@@ -115,13 +155,13 @@ std::string arg_reason(const Node& node) {
 }
 
 constexpr LoweringRow kRows[] = {
-    {Op::kReduceSum, reduce_reason, nullptr, reduce<Combine::kSum>},
-    {Op::kReduceProd, reduce_reason, nullptr, reduce<Combine::kProduct>},
-    {Op::kReduceMax, axes_reason, nullptr, reduce<Combine::kMax>},
-    {Op::kReduceMin, axes_reason, nullptr, reduce<Combine::kMin>},
-    {Op::kReduceL1, reduce_reason, nullptr, reduce<Combine::kSum, magnitude>},
+    {Op::kReduceSum, reduce_reason, nullptr, reduce},
+    {Op::kReduceProd, reduce_reason, nullptr, reduce},
+    {Op::kReduceMax, axes_reason, nullptr, reduce},
+    {Op::kReduceMin, axes_reason, nullptr, reduce},
+    {Op::kReduceL1, reduce_reason, nullptr, reduce},
     {Op::kReduceL2, reduce_reason, nullptr, reduce_sum<root_of, square>},
-    {Op::kReduceSumSquare, reduce_reason, nullptr, reduce<Combine::kSum, square>},
+    {Op::kReduceSumSquare, reduce_reason, nullptr, reduce},
     {Op::kReduceLogSum, reduce_reason, nullptr, reduce_sum<logarithm_of>},
     {Op::kReduceMean, reduce_reason, nullptr, reduce_sum<div>},
     {Op::kReduceLogSumExp, reduce_reason, nullptr, log_sum_exp},
@@ -130,6 +170,14 @@ constexpr LoweringRow kRows[] = {
 };
 
 }  // namespace
+
+bool shares_sweep(const Node& a, const Node& b) {
+  if (find_reduction(a) == nullptr || find_reduction(b) == nullptr) return false;
+  const auto axes = reduced_axes(a);
+  return a.input(0) == b.input(0) && axes && axes == reduced_axes(b) &&
+         a.output().type().dims == b.output().type().dims && a.output().uses().empty() &&
+         b.output().uses().empty();
+}
 
 std::span<const LoweringRow> reduction_rows() { return kRows; }
 

@@ -54,6 +54,46 @@ TEST(ReductionTest, WithoutAxes) {
       {"%x: D[2, 3]", "%y = ReduceL2(%x, %k)", 4, {}, {"f32", "i32"}, "%k = constant i64[0] []\n"});
 }
 
+// A body that gives %a, %b and %c of x, a value D[N, 6, M]; the dims of these are given.
+LoweringCase three_results(const std::string& dims, const std::string& body,
+                           const std::string& dtype) {
+  const std::string x = "(%x: D[N, 6, M])", type = ": D[" + dims + "]";
+  const std::string results = "%a" + type + ", %b" + type + ", %c" + type;
+  const std::string text = "graph @main" + x + " -> (%a, %b, %c) {\n" + results +
+                           " = Fused(%x) {body = @body}\n}\ngraph @body" + x +
+                           " -> (%a, %b, %c) fused {\n" + body + "\n}\n";
+  return {with_dtype(text, dtype), {{"N", 4}, {"M", 9}}};
+}
+
+TEST(ReductionTest, SeveralOfTheSameElements) {
+  for (const std::string dtype : {"f32", "f16", "i8", "i64"}) {
+    const LoweringCase test =
+        three_results("N, 1, M",
+                      "%k = constant i64[1] [1]\n%n = Neg(%x)\n%a = ReduceMin(%n, %k)\n"
+                      "%b = ReduceMax(%n, %k)\n%c = ReduceMin(%n, %k)",
+                      dtype);
+    EXPECT_EQ(lowering_difference(test), "") << dtype;
+  }
+  EXPECT_EQ(lowering_difference(three_results("",
+                                              "%a = ReduceMax(%x) {keepdims = 0}\n"
+                                              "%b = ReduceSum(%x) {keepdims = 0}\n"
+                                              "%c = ReduceProd(%x) {keepdims = 0}",
+                                              "i32")),
+            "");
+}
+
+// Other loops in the same body, and loops that read their results, are refused.
+TEST(ReductionTest, SeveralOfOtherElements) {
+  const std::string k = "%k = constant i64[1] [1]\n%a = ReduceMin(%x, %k)\n";
+  for (const std::string others :
+       {"%n = Neg(%x)\n%b = ReduceMax(%n, %k)\n%c = Abs(%b)",
+        "%b = ReduceMax(%x, %k)\n%c = Abs(%b)", "%b = ReduceMean(%x, %k)\n%c = ReduceMean(%x, %k)"})
+    EXPECT_NE(lowering_difference(three_results("N, 1, M", k + others, "f32"))
+                  .find("more than one node with loops of its own"),
+              std::string::npos)
+        << others;
+}
+
 // A reduction whose axes are an operand; the result's dims are given.
 struct OpenCase {
   std::string from, to;  // dims

@@ -42,10 +42,10 @@ Value& FusedBuilder::input(Value& outside) {
   return body_.add_input(outside.type_id(), outside.name());
 }
 
-Value& FusedBuilder::node(Op op, const std::vector<Value*>& inputs) {
-  Node& made = body_.add_node(op, inputs);
+Value& FusedBuilder::node(Op op, const std::vector<Value*>& inputs, size_t results) {
+  Node& made = body_.add_node(op, inputs, results);
   made.set_origins(whole_.origins());
-  return made.output();
+  return made.output(0);
 }
 
 Value& FusedBuilder::constant(DType dtype, const std::vector<int64_t>& extents,

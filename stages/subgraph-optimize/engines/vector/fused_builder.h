@@ -20,7 +20,8 @@ class FusedBuilder {
   // Returns a new input of the body, which is this value outside.
   Value& input(Value& outside);
 
-  Value& node(Op op, const std::vector<Value*>& inputs);
+  // Returns the first result of a new node of the body.
+  Value& node(Op op, const std::vector<Value*>& inputs, size_t results = 1);
   Value& longs(const std::vector<int64_t>& numbers);
   Value& element(DType dtype, uint64_t bits);  // a constant without dims
 

@@ -26,19 +26,15 @@
 #include "common/loop/lowering.h"
 #include "common/ops/attributes.h"
 #include "common/pass/control_edges.h"
-#include "common/symbolic/nominal.h"
-#include "stages/subgraph-optimize/engines/vector/fused_builder.h"
+#include "stages/subgraph-optimize/engines/vector/row_parts.h"
 
 namespace sluice {
 namespace {
 
 // Sizes at which a second launch costs less than threads save.
 constexpr double kMinElements = 1 << 18;
-constexpr double kMinRows = 16;     // so many rows, or vectors of them, are shared as they are
-constexpr double kWantedRows = 64;  // what a launch is divided into
-constexpr double kLanes = 32;       // rows that are neighbours are computed in vectors
-// Of an axis whose entries are the parts: the most, and how many elements are behind each.
-constexpr double kMaxEntries = 4096, kMinBehind = 64;
+constexpr double kMinRows = 16;  // so many rows, or vectors of them, are shared as they are
+constexpr double kLanes = 32;    // rows that are neighbours are computed in vectors
 
 enum class Finish : uint8_t { kNone, kMean, kRoot, kLogarithm };
 enum class Fill : uint8_t { kZero, kOne, kLowest, kHighest };
@@ -69,13 +65,6 @@ bool finds_places(Op op) { return op == Op::kArgMax || op == Op::kArgMin; }
 
 // ---- which reductions
 
-double nominal(const Node& node, const Dim& dim) {
-  const Module& module = node.graph().module();
-  return static_cast<double>(
-      dim.is_fixed() ? dim.value
-                     : nominal_value(module.expressions, static_cast<ExpressionId>(dim.value)));
-}
-
 const Split* find_split(const Node& node) {
   const auto* found = std::ranges::find(kSplits, node.op(), &Split::op);
   if (found == std::end(kSplits)) return nullptr;
@@ -89,69 +78,23 @@ const Split* find_split(const Node& node) {
 }
 
 // The rows that are computed one by one, or, where they are neighbours, in vectors.
-double count_rows(const Node& node, const std::vector<bool>& reduced) {
-  const std::vector<Dim>& dims = node.input(0)->type().dims;
+double count_rows(const Value& x, const std::vector<bool>& reduced) {
   double rows = 1, row = 1;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    const double extent = nominal(node, dims[i]);
+  for (size_t i = 0; i < reduced.size(); ++i) {
+    const double extent = nominal_extent(x, i);
     if (!reduced[i]) rows *= extent;
     if (extent != 1) row = reduced[i] ? 1 : row * extent;
   }
   return rows / row * std::ceil(row / kLanes);
 }
 
-// Returns a number of parts, of which the extent is a multiple where possible. The extent is more
-// than its square (see kMinElements), so that no part is empty.
-int64_t even_parts(int64_t extent, int64_t parts) {
-  parts = std::min(parts, extent);
-  for (int64_t even = parts; even > parts / 2; --even)
-    if (extent % even == 0) return even;
-  return parts;
-}
-
-struct Division {
-  size_t axis;
-  int64_t parts;  // 0: each entry of the axis is one
-};
-
-// A reduced axis before others whose entries are enough parts, and not too many.
-std::optional<Division> find_whole_axis(const Node& node, const std::vector<bool>& reduced,
-                                        double wanted) {
-  const std::vector<Dim>& dims = node.input(0)->type().dims;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    double behind = 1;
-    for (size_t k = i + 1; k < dims.size(); ++k)
-      if (reduced[k]) behind *= nominal(node, dims[k]);
-    const double extent = nominal(node, dims[i]);
-    if (reduced[i] && behind >= kMinBehind && extent >= wanted / 4 && extent <= kMaxEntries)
-      return Division{i, 0};
-  }
-  return std::nullopt;
-}
-
-// The first reduced axis of a known extent that is long enough, else the longest.
-std::optional<Division> find_divided_axis(const Node& node, const std::vector<bool>& reduced,
-                                          int64_t wanted) {
-  const std::vector<Dim>& dims = node.input(0)->type().dims;
-  std::optional<size_t> axis;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (!reduced[i] || !dims[i].is_fixed() || (axis && dims[*axis].value >= wanted)) continue;
-    if (!axis || dims[i].value > dims[*axis].value) axis = i;
-  }
-  if (!axis || dims[*axis].value < 2) return std::nullopt;
-  return Division{*axis, even_parts(dims[*axis].value, wanted)};
-}
-
 std::optional<Division> find_division(const Node& node) {
   const auto reduced = loop::reduced_axes(node);
   if (!reduced) return std::nullopt;
-  double elements = 1;
-  for (const Dim& dim : node.input(0)->type().dims) elements *= nominal(node, dim);
-  const double rows = count_rows(node, *reduced);
-  if (elements < kMinElements || rows >= kMinRows) return std::nullopt;
-  const double wanted = std::floor(kWantedRows / rows);
-  const auto whole = find_whole_axis(node, *reduced, wanted);
-  return whole ? whole : find_divided_axis(node, *reduced, static_cast<int64_t>(wanted));
+  const Value& x = *node.input(0);
+  const double rows = count_rows(x, *reduced);
+  if (nominal_elements(x) < kMinElements || rows >= kMinRows) return std::nullopt;
+  return find_division(x, *reduced, static_cast<int64_t>(kWantedParts / rows));
 }
 
 // The reduction of the node, or of its body, whose other nodes need no loops of their own.
@@ -188,6 +131,7 @@ class Splitter {
       : node_(node),
         reduction_(reduction),
         split_(split),
+        division_(division),
         axis_(static_cast<int64_t>(division.axis)),
         parts_(division.parts),
         x_(*reduction.input(0)),
@@ -241,7 +185,7 @@ class Splitter {
     Value* x = &b.value(x_);
     if (x_.type().dtype != dtype_) x = &cast(b, *x, dtype_);
     Value& fill = b.element(dtype_, fill_bits(dtype_, split_.fill));
-    if (parts_ > 0) x = &add_divided(b, *x, fill);
+    if (parts_ > 0) x = &add_divided(b, *x, x_.type().dims, division_, fill);
     if (finds_places(split_.op)) return add_places(b, *x, fill);
     std::vector<int64_t> axes;
     for (const int64_t axis : reduced_axes()) {
@@ -251,39 +195,6 @@ class Splitter {
     return b.node(split_.first, {x, &b.longs(axes)});
   }
 
-  // Makes two axes of the axis: the parts, and their elements.
-  Value& add_divided(FusedBuilder& b, Value& x, Value& fill) {
-    const std::vector<Dim>& dims = x_.type().dims;
-    const int64_t behind = part_extent() * parts_ - dims[static_cast<size_t>(axis_)].value;
-    Value* whole = &x;
-    if (behind > 0) {
-      std::vector<int64_t> pads(2 * dims.size(), 0);
-      pads[dims.size() + static_cast<size_t>(axis_)] = behind;
-      whole = &b.node(Op::kPad, {&x, &b.longs(pads), &fill});
-    }
-    const auto rank = static_cast<int64_t>(dims.size());
-    std::vector<Value*> shape;
-    const auto add_dims = [&](int64_t from, int64_t to) {
-      if (from == to) return;
-      shape.push_back(&b.node(Op::kShape, {&x}));
-      shape.back()->producer()->set(attributes::Shape::start, from);
-      shape.back()->producer()->set(attributes::Shape::end, to);
-    };
-    add_dims(0, axis_);
-    shape.push_back(&b.longs({parts_, part_extent()}));
-    add_dims(axis_ + 1, rank);
-    Value* target = shape[0];
-    if (shape.size() > 1) {
-      target = &b.node(Op::kConcat, shape);
-      target->producer()->set(attributes::Concat::axis, int64_t{0});
-    }
-    return b.node(Op::kReshape, {whole, target});
-  }
-
-  int64_t part_extent() const {
-    return (x_.type().dims[static_cast<size_t>(axis_)].value + parts_ - 1) / parts_;
-  }
-
   // The place of each part's best element in the whole axis. NaN is never better.
   Value& add_places(FusedBuilder& b, Value& divided, Value& fill) {
     Value* x = &divided;
@@ -291,7 +202,8 @@ class Splitter {
     Value& place = b.node(split_.first, {x});
     place.producer()->set(attributes::ArgMax::axis, axis_ + 1);
     std::vector<int64_t> starts;
-    for (int64_t part = 0; part < parts_; ++part) starts.push_back(part * part_extent());
+    for (int64_t part = 0; part < parts_; ++part)
+      starts.push_back(part * part_extent(x_.type().dims, division_));
     Value* start = &b.longs(starts);
     const auto behind = static_cast<int64_t>(x_.type().dims.size()) - axis_;
     std::vector<int64_t> axes;
@@ -372,6 +284,7 @@ class Splitter {
   Node& node_;
   const Node& reduction_;
   const Split& split_;
+  const Division& division_;
   int64_t axis_;
   int64_t parts_;
   const Value& x_;
