@@ -28,7 +28,8 @@
 namespace sluice {
 namespace {
 
-// The size at which two more launches cost less than a second thread saves.
+// From here on either sweep takes longer than it costs to wake a thread for it
+// (runtime/device/launch_sharing.h), so that a second thread saves more than two launches cost.
 constexpr double kMinElements = 1 << 16;
 
 class Splitter {
