@@ -64,7 +64,7 @@ std::vector<TensorBytes> results_of(const Module& module, const Dims& dims, cons
 }
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kLeast = std::numeric_limits<float>::denorm_min();
+constexpr float kTiny = std::numeric_limits<float>::denorm_min();
 
 float mixed(int64_t i) { return static_cast<float>((i * 7919) % 10007) / 100 - 37.0f; }
 
@@ -82,9 +82,9 @@ const std::vector<std::pair<const char*, Numbers>> kNumbers = {
     {"-infinity", [](int64_t i) { return i == 70000 ? -kInfinity : mixed(i); }},
     {"infinities", [](int64_t i) { return i % 5 == 0 ? kInfinity * mixed(i) : mixed(i); }},
     {"huge", [](int64_t i) { return mixed(i) * 5e36f; }},
-    {"tiny", [](int64_t i) { return static_cast<float>(i % 90) * kLeast; }},
-    {"tiny and negative", [](int64_t i) { return static_cast<float>(i % 90 - 60) * kLeast; }},
-    {"tiny and none", [](int64_t i) { return i % 9 == 0 ? std::nanf("") : -kLeast * (i % 2); }},
+    {"tiny", [](int64_t i) { return static_cast<float>(i % 90) * kTiny; }},
+    {"tiny and negative", [](int64_t i) { return static_cast<float>(i % 90 - 60) * kTiny; }},
+    {"tiny and none", [](int64_t i) { return i % 9 == 0 ? std::nanf("") : -kTiny * (i % 2); }},
 };
 
 // The results have the same bits.
