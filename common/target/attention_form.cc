@@ -165,6 +165,9 @@ std::string kernel_unsupported_reason(const Node& attention, const AttentionForm
 
 std::string attention_unsupported_reason(const Node& attention) {
   if (has_states(attention)) return "a past, or more results than one";
+  const DType dtype = attention.input(0)->type().dtype;
+  if (!is_contraction_dtype(dtype))
+    return fmt::format("dtype {}, only f32, f16 and bf16", dtype_name(dtype));
   const auto form = read_attention_form(attention);
   if (!form) return "operands that may or may not fit each other, or heads that are not fixed";
   return kernel_unsupported_reason(attention, *form);

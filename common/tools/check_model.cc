@@ -34,6 +34,8 @@ bool has_uncounted_work(const Node& node) {
 // Returns why a node is not on an engine that generates code.
 std::string host_reason(const Node& node) {
   if (is_contraction(node.op()) || is_recurrent(node.op())) return aicore_unsupported_reason(node);
+  if (node.op() == Op::kConvTranspose || node.op() == Op::kEinsum)
+    return "its dtype, sizes or attributes do not allow to compute it by convolutions or products";
   return loop::find_lowering(node.op()) == nullptr ? "no code is generated for this operator"
                                                    : vector_unsupported_reason(node);
 }

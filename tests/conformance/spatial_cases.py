@@ -4,11 +4,14 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 MAX_MULTIPLY_ADDS = 30_000_000
+HALVES = {"f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}
+EPSILON = {"f32": 0, "f16": 2.0**-10, "bf16": 2.0**-7}
 
 
 class Case:
     """A node, its weights and inputs; the followers are an addition of a tensor of the result's
-    shape, and an activation."""
+    shape, and an activation. Those of f16 and bf16 read floats that the model casts, and give
+    floats."""
 
     def __init__(self, op, index, seed, draw_attributes):
         self.op, self.index, self.prefix = op, index, f"node{index}"
@@ -20,6 +23,7 @@ class Case:
         self.is_symbolic = self.pick(0, 1) == 1
         self.has_bias, self.has_sum = self.pick(0, 1) == 1, self.pick(0, 2) == 0
         self.activation = self.random.choice(["", "", "Relu", "Sigmoid", "LeakyRelu"])
+        self.dtype = str(self.random.choice(["f32", "f32", "f16", "bf16"]))
 
     def pick(self, low, high):
         return int(self.random.integers(low, high + 1))
@@ -40,7 +44,7 @@ class Case:
                    self.channels[1] // self.group)
 
     def text(self):
-        return f"{self.op} of {self.size}, kernel {self.kernel}, {self.attributes}"
+        return f"{self.op} in {self.dtype} of {self.size}, kernel {self.kernel}, {self.attributes}"
 
     def named(self, name):
         return f"{self.prefix}_{name}"
@@ -74,12 +78,21 @@ class Case:
             chain.append((self.activation, [None], {}))
         nodes = []
         for place, (op, names, attributes) in enumerate(chain):
-            last = place == len(chain) - 1
-            names = [nodes[-1].output[0] if name is None else name for name in names]
-            nodes.append(helper.make_node(op, names, [self.named("y" if last else str(place))],
-                                          name=self.prefix if place == 0 else self.named(op),
+            before = [nodes[-1].output[0]] if names[0] is None else []
+            names = before + [self.cast_in(nodes, name) for name in names if name is not None]
+            name = self.prefix if place == 0 else self.named(op)
+            nodes.append(helper.make_node(op, names, [self.named(str(place))], name=name,
                                           **attributes))
+        to = TensorProto.FLOAT
+        nodes.append(helper.make_node("Cast", [nodes[-1].output[0]], [self.named("y")], to=to))
         return nodes, constants
+
+    def cast_in(self, nodes, name):
+        """The name of an operand in the dtype of the case."""
+        if self.dtype == "f32":
+            return name
+        nodes.append(helper.make_node("Cast", [name], [name + "_half"], to=HALVES[self.dtype]))
+        return name + "_half"
 
     def declared(self, name, shape):
         """An input whose batch and image are open, where the case says so."""
@@ -146,4 +159,4 @@ def model_of(cases):
         outputs.append(helper.make_tensor_value_info(case.named("y"), TensorProto.FLOAT,
                                                      [None] * len(case.result)))
     graph = helper.make_graph(nodes, "spatial", inputs, outputs, constants)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=8)

@@ -72,6 +72,11 @@ Symbol symbol_of(const Module& module, const Dim& dim) {
 
 }  // namespace
 
+std::string shown_name(const Node& node) {
+  const std::string& name = name_text(node);
+  return name.empty() ? fmt::format("{}#{}", op_name(node.op()), node.id()) : name;
+}
+
 void ModelEmitter::emit_tensor(const Type& type, pb::TypeDef& def) {
   def.set_dtype(static_cast<uint32_t>(type.dtype));
   def.set_unranked(!type.ranked);
@@ -304,7 +309,7 @@ uint32_t ModelEmitter::emit_node(const std::string& name, const std::string& op,
 
 uint32_t ModelEmitter::emit_node(const Node& node, EngineId engine) {
   const uint32_t index =
-      emit_node(name_text(node), op_text(node), engine_name(engine), count_multiply_adds(node));
+      emit_node(shown_name(node), op_text(node), engine_name(engine), count_multiply_adds(node));
   for (const uint32_t origin : node.origins())
     node_names_.mutable_origins(static_cast<int>(index))->add_onnx_nodes(module_.onnx_node(origin));
   emit_fused_values(node, index);

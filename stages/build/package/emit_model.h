@@ -78,6 +78,9 @@ class ModelEmitter {
   std::map<ExpressionId, uint32_t> sizes_;
 };
 
+// Returns the name of a node for people: that of the model, of its first result, or its op and id.
+std::string shown_name(const Node& node);
+
 // Makes the graph that contains the nodes of a part's host tasks, each alone with inputs and
 // results of its own; node ids are the order of the tasks. Without host tasks the module has no
 // graph.

@@ -13,6 +13,12 @@ EngineId engine_of(const Task& task) {
   return task.kind == TaskKind::kHost ? EngineId::kHostCpu : EngineId::kRts;
 }
 
+// Returns a name for people: that of the model, or what tells a value without one apart.
+std::string shown_name(const Value& value) {
+  if (!value.name().empty() || value.producer() == nullptr) return value.name();
+  return fmt::format("{}%{}", shown_name(*value.producer()), value.id());
+}
+
 }  // namespace
 
 void PartEmitter::run(bool under_root) {
@@ -56,7 +62,7 @@ uint32_t PartEmitter::region_of(const ValuePlace& place) const {
 
 uint32_t PartEmitter::add_value(const Value& value, uint32_t region, uint64_t offset,
                                 uint64_t bytes, int32_t buffer) {
-  value_names_.add_name(value.name());
+  value_names_.add_name(shown_name(value));
   part_.add_value_type(model_.type_index(value.type()));
   part_.add_value_region(region);
   part_.add_value_offset(offset);

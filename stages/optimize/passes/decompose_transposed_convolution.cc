@@ -13,7 +13,8 @@
 // many times the channels, whose kernel puts their elements into their places where it can
 // (fuse-contraction-epilogue); a stride of 1 has one phase. The bias, like other elementwise nodes
 // after it, is computed where phases are joined; of a single phase it stays the convolution's.
-// Legal because each element of the result is the sum of the same products.
+// Legal because each element of the result is the sum of the same products; in f16 and bf16 a bias
+// that is added where phases are joined rounds once more.
 //
 // Weights are taken apart by nodes; those over constants become constant expressions. Sizes may be
 // symbolic. The node stays where the number of phases is large, where its result is not larger
@@ -25,6 +26,7 @@
 
 #include "common/ops/attributes.h"
 #include "common/ops/dim_math.h"
+#include "common/target/aicore.h"
 #include "stages/optimize/constants.h"
 #include "stages/optimize/editor.h"
 #include "stages/optimize/node_maker.h"
@@ -56,9 +58,8 @@ struct Form {
   }
 };
 
-bool is_known(const Value* value) {
-  return value->type().is_tensor() && value->type().dtype == DType::kF32 &&
-         !value->type().has_unknown();
+bool is_known(const Value* value, DType dtype) {
+  return value->type().is_tensor() && value->type().dtype == dtype && !value->type().has_unknown();
 }
 
 bool can_decompose(const Node& node) {
@@ -68,11 +69,12 @@ bool can_decompose(const Node& node) {
   const Value &x = *node.input(0), &w = *node.input(1);
   const Value* bias = node.input(2);
   const int64_t rank = x.type().rank();
-  return is_known(&x) && is_known(&w) && is_known(&node.output()) && w.type().is_fixed() &&
-         (rank == 4 || rank == 5) && w.type().rank() == rank &&
-         node.output().type().rank() == rank && x.type().dims[1] == w.type().dims[0] &&
-         w.type().element_count().value_or(0) > 0 &&
-         (bias == nullptr || (is_known(bias) && bias->type().is_fixed()));
+  const DType dtype = x.type().dtype;
+  return is_contraction_dtype(dtype) && is_known(&x, dtype) && is_known(&w, dtype) &&
+         is_known(&node.output(), dtype) && w.type().is_fixed() && (rank == 4 || rank == 5) &&
+         w.type().rank() == rank && node.output().type().rank() == rank &&
+         x.type().dims[1] == w.type().dims[0] && w.type().element_count().value_or(0) > 0 &&
+         (bias == nullptr || (is_known(bias, dtype) && bias->type().is_fixed()));
 }
 
 // Finds the padding at the begin; nothing when the attributes do not give the result's size.
@@ -245,7 +247,7 @@ class Decomposer {
     }
     std::vector<Value*> inputs = {node_.input(0), &weight};
     if (has_bias && node_.input(2) != nullptr) inputs.push_back(node_.input(2));
-    Node& conv = make_.node(Op::kConv, inputs, Type::tensor(DType::kF32, dims));
+    Node& conv = make_.node(Op::kConv, inputs, Type::tensor(dtype(), dims));
     if (form_.groups != 1) conv.set(attributes::Conv::group, form_.groups);
     if (std::ranges::any_of(dilations, [](int64_t dilation) { return dilation != 1; }))
       conv.set(attributes::Dilated::dilations, dilations);
@@ -283,9 +285,10 @@ class Decomposer {
   Value& with_bias(Value& value) {
     std::vector<Dim> dims(form_.rank() + 1, Dim::fixed(1));
     dims[0] = node_.input(2)->type().dims[0];
-    return make_.elementwise(Op::kAdd, {&value, &make_.reshape(*node_.input(2), dims)},
-                             DType::kF32);
+    return make_.elementwise(Op::kAdd, {&value, &make_.reshape(*node_.input(2), dims)}, dtype());
   }
+
+  DType dtype() const { return node_.output().type().dtype; }
 
   NodeMaker make_;
   Node& node_;

@@ -132,6 +132,24 @@ graph @0() -> (%5) expression {
 )");
 }
 
+TEST(DecomposeTransposedConvolution, HalvesStayHalves) {
+  expect_rewrite(decompose_transposed_convolution,
+                 R"(graph @main(%x: bf16[1, 4, 5, 5], %w: bf16[4, 3, 2, 2]) -> (%y) {
+  %y: bf16[1, 3, 10, 10] = ConvTranspose(%x, %w) {strides = [2, 2]}
+}
+)",
+                 R"(graph @main(%x: bf16[1, 4, 5, 5], %w: bf16[4, 3, 2, 2]) -> (%y) {
+  %0 = constant i64[7] [1, 4, 3, 1, 2, 1, 2]
+  %1 = constant i64[4] [12, 4, 1, 1]
+  %2: bf16[1, 4, 3, 1, 2, 1, 2] = Reshape(%w, %0)
+  %3: bf16[1, 2, 2, 3, 4, 1, 1] = Transpose(%2) {perm = [0, 4, 6, 2, 1, 3, 5]}
+  %4: bf16[12, 4, 1, 1] = Reshape(%3, %1)
+  %5: bf16[1, 12, 5, 5] = Conv(%x, %4)
+  %y: bf16[1, 3, 10, 10] = Interleave(%5) {strides = [2, 2]}
+}
+)");
+}
+
 TEST(DecomposeTransposedConvolution, UnknownSizesAndOtherDtypesStay) {
   expect_unchanged(decompose_transposed_convolution,
                    R"(graph @main(%x: f32[1, 4, ?, 5], %w: f32[4, 3, 3, 3]) -> (%y) {
