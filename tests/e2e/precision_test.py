@@ -50,6 +50,12 @@ def conv_net():
     return nodes, weights, [2, 3, 14, 14], [2, 10]
 
 
+def vector_net():
+    """A product with a vector, which is a matrix of one column."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], "product")]
+    return nodes, [weight("w", 33)], [3, 33], [3]
+
+
 def transformer():
     """A layer: attention with a mask that is all but infinite, normalisations, a GELU."""
     node = helper.make_node
@@ -136,7 +142,7 @@ class Precision(ProgramCase):
         np.save(self.path("x.npy"), RANDOM.standard_normal(taken, np.float32))
 
     def test_results_are_close(self):
-        for net in (conv_net, transformer):
+        for net in (conv_net, transformer, vector_net):
             self.use(net)
             self.compile("exact.om")
             exact = self.result("exact.om")

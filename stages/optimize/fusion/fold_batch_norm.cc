@@ -8,12 +8,17 @@
 //            %y = Conv(%x, %w * %s, (%b - %mean) * %s + %shift)
 //
 // Legal because both are linear in the contraction's result, channel by channel: equal up to
-// rounding. Of f16 and bf16 the expressions compute in f32 and round once. The contraction's result
-// must not be read elsewhere, its weight and bias must be constants, and channels must be those of
-// the weight's rows (or columns): always for Conv and ConvTranspose, for Gemm and MatMul when their
-// result is a matrix. A normalisation after any other node of f32 becomes Mul and Add with
-// constants, which may then join an epilogue; of f16 and bf16 it stays, since its shift is a
-// difference of large numbers. One in training mode stays.
+// rounding. Of f16 and bf16 the expressions compute in f32 and round once; of f16 only where the
+// normalisation's factors are near 1, since weights times others may leave the range of f16. The
+// contraction's result must not be read elsewhere, its weight and bias must be constants, and
+// channels must be those of the weight's rows (or columns): always for Conv and ConvTranspose, for
+// Gemm and MatMul when their result is a matrix. A normalisation after any other node of f32
+// becomes Mul and Add with constants, which may then join an epilogue; of f16 and bf16 it stays,
+// since its shift is a difference of large numbers. One in training mode stays.
+#include <cmath>
+
+#include "common/eval/eval.h"
+#include "common/eval/number.h"
 #include "common/ops/attributes.h"
 #include "common/pass/boundary.h"
 #include "common/pass/pattern_matcher.h"
@@ -65,6 +70,32 @@ Value& factor(ConstantExpression& expression, const Node& norm) {
       Op::kAdd, {&variance, &expression.number(norm.get(attributes::BatchNormalization::epsilon))});
   return expression.node(
       Op::kDiv, {&widened(expression, *norm.input(1)), &expression.node(Op::kSqrt, {&sum})});
+}
+
+// Returns the numbers of a vector of floats; nothing when it cannot be read.
+std::optional<std::vector<float>> numbers_of(const Value& constant) {
+  const auto tensor = evaluate_segment(constant.graph().module(), constant.segment());
+  if (!tensor) return std::nullopt;
+  std::vector<float> numbers(static_cast<size_t>(constant.type().element_count().value_or(0)));
+  eval::load_floats(tensor->dtype, tensor->bytes.data(), 0, static_cast<int64_t>(numbers.size()),
+                    numbers.data());
+  return numbers;
+}
+
+// Returns whether weights times the factors stay in the range of f16 where the weights are
+// those of a network: of magnitudes from 0.004, below which f16 has fewer digits, to 1,000.
+bool has_moderate_factors(const Node& norm, int64_t count) {
+  constexpr float kSmallest = 1.0f / 64, kLargest = 64;
+  constexpr int64_t kMaxChannels = 1 << 14;
+  if (count > kMaxChannels) return false;
+  const auto scale = numbers_of(*norm.input(1)), variance = numbers_of(*norm.input(4));
+  if (!scale || !variance) return false;
+  const float epsilon = norm.get(attributes::BatchNormalization::epsilon);
+  for (size_t i = 0; i < scale->size(); ++i) {
+    const float factor = std::abs((*scale)[i] / std::sqrt((*variance)[i] + epsilon));
+    if (factor != 0 && !(factor >= kSmallest && factor <= kLargest)) return false;
+  }
+  return true;
 }
 
 // Computes (bias - mean) * factor + shift; bias may be absent.
@@ -125,7 +156,9 @@ std::optional<size_t> channel_axis(const Node& contraction, const Node& norm, in
     axis = contraction.get(attributes::Gemm::transB) != 0 ? 0 : 1;
   }
   const bool fits = weight.type().dims[axis] == Dim::fixed(count / weight_groups(contraction));
-  return fits ? std::optional(axis) : std::nullopt;
+  if (!fits || (weight.type().dtype == DType::kF16 && !has_moderate_factors(norm, count)))
+    return std::nullopt;
+  return axis;
 }
 
 Node& copy_of(const Node& node, Op op, const std::vector<Value*>& inputs, Node& before) {

@@ -205,6 +205,15 @@ graph @b.bias(%0: f16[2], %1: f32[2], %2: f16[2]) -> (%13) expression {
 }
 
 TEST(FoldBatchNorm, OfHalvesBehindSomethingElseItStays) {
+  // Weights times 300 may be beyond f16.
+  expect_unchanged(fold_batch_norm, R"(graph @main(%x: f16[1, 2, 4, 4]) -> (%y) {
+  %w = constant f16[2, 2, 1, 1] [300, 300, 1, 1]
+  %one = constant f16[2] [1, 1]
+  %zero = constant f16[2] [0, 0]
+  %a: f16[1, 2, 4, 4] = Conv(%x, %w)
+  %y: f16[1, 2, 4, 4] = BatchNormalization(%a, %one, %zero, %zero, %zero)
+}
+)");
   expect_unchanged(fold_batch_norm, R"(graph @main(%x: f16[1, 2, 4, 4]) -> (%y) {
   %v = constant f16[2] [1, 2]
   %a: f16[1, 2, 4, 4] = Relu(%x)

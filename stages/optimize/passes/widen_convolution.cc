@@ -23,10 +23,11 @@
 namespace sluice {
 namespace {
 
+// An empty one stays: a Reshape to no elements cannot be told from one that copies a dim.
 bool is_line(const Value& value) {
   const Type& type = value.type();
   return type.is_tensor() && is_contraction_dtype(type.dtype) && !type.has_unknown() &&
-         type.rank() == 3;
+         type.rank() == 3 && std::ranges::find(type.dims, Dim::fixed(0)) == type.dims.end();
 }
 
 bool can_widen(const Node& conv) {

@@ -104,6 +104,11 @@ TEST(WidenConvolution, ImagesAndOtherDtypesStay) {
   %y: f32[2, 6, 7, 7] = Conv(%x, %w)
 }
 )");
+  expect_unchanged(widen_convolution,
+                   R"(graph @main(%x: f32[2, 4, 9], %w: f32[6, 4, 3]) -> (%y) {
+  %y: f32[2, 6, 0] = Conv(%x, %w) {pads = [-3, -4]}
+}
+)");
   expect_unchanged(widen_convolution, R"(graph @main(%x: f64[2, 4, 9], %w: f64[6, 4, 3]) -> (%y) {
   %y: f64[2, 6, 7] = Conv(%x, %w)
 }

@@ -42,7 +42,8 @@ std::vector<int64_t> with(std::vector<int64_t> dims, std::initializer_list<int64
 void MatrixPacking::pack_pairs(Chain& chain) const {
   const int64_t columns = round_up(n, nr), rows = round_up(k, 2);
   const auto rank = static_cast<int64_t>(batch.size());
-  if (!transposed) chain.transpose(swap_last_two(batch.size() + 2));
+  if (!transposed)  // a vector is a matrix of one column
+    chain.reshape(with(batch, {k, n})).transpose(swap_last_two(batch.size() + 2));
   chain.pad_last(rows).transpose(swap_last_two(batch.size() + 2)).pad_last(columns);
   chain.reshape(with(batch, {rows / 2, 2, columns / nr, nr})).transpose(after(rank, {2, 0, 3, 1}));
 }
