@@ -21,7 +21,7 @@
 namespace sluice {
 
 inline constexpr size_t kGraphHeaderBytes = 128;
-inline constexpr uint32_t kGraphSchema = 3;
+inline constexpr uint32_t kGraphSchema = 4;
 
 struct GraphHeader {
   uint32_t schema = kGraphSchema;

@@ -11,7 +11,8 @@
 namespace sluice {
 namespace {
 
-constexpr std::array<std::string_view, 4> kLevels = {"", "typed", "partitioned", "lowered"};
+constexpr std::array<std::string_view, 5> kLevels = {"", "typed", "partitioned", "lowered",
+                                                     "scheduled"};
 constexpr std::array<std::string_view, 6> kStages = {"none",      "preprocess",        "optimize",
                                                      "partition", "subgraph-optimize", "build"};
 
