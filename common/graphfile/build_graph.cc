@@ -203,13 +203,12 @@ class GraphBufferWriter {
       return text.empty() ? -1 : static_cast<int32_t>(strings_.id(text));
     };
     const int32_t label = id_of(placement.stream_label);
-    return fb::CreatePlacement(builder_, mentioned_.kernels[placement.kernel], label,
-                               placement.stage_level, placement.parallel_group, placement.no_task,
-                               placement.keep, placement.no_fold,
-                               static_cast<uint8_t>(placement.precision),
-                               id_of(placement.super_kernel_scope), engine(placement.engine),
-                               placement.stream, numbers(placement.waits),
-                               numbers(placement.records));
+    return fb::CreatePlacement(
+        builder_, mentioned_.kernels[placement.kernel], label, placement.stage_level,
+        placement.parallel_group, placement.no_task, placement.keep, placement.no_fold,
+        static_cast<uint8_t>(placement.precision), id_of(placement.super_kernel_scope),
+        engine(placement.engine), placement.stream, numbers(placement.waits),
+        numbers(placement.records));
   }
 
   flatbuffers::Offset<flatbuffers::Vector<uint32_t>> numbers(const std::vector<uint32_t>& list) {
@@ -259,8 +258,7 @@ class GraphBufferWriter {
     for (const Value& value : graph.values()) {
       if (value.place().buffer >= 0)
         places.emplace_back(static_cast<uint32_t>(value.id()),
-                            static_cast<uint32_t>(value.place().buffer),
-                            row(value.place().offset));
+                            static_cast<uint32_t>(value.place().buffer), row(value.place().offset));
     }
     schedule.buffers = builder_.CreateVectorOfStructs(buffers);
     schedule.live = builder_.CreateVectorOfStructs(live);

@@ -36,7 +36,7 @@ class ScheduleTable {
 
   std::string text() {
     std::vector<Row> rows = {
-        {"task", "stream", "waits", "records", "engine", "op", "writes", "reads", "node"}};
+        {"task", "stream", "waits", "records", "engine", "op", "node", "writes", "reads"}};
     for (const Node& node : graph_.nodes()) rows.push_back(row(node));
     return fmt::format("{}: {} tasks, streams: {}, buffers: {}\n", graph_.name(), tasks_,
                        fmt::join(graph_.streams, ", "), graph_.buffers.size()) +
@@ -69,9 +69,9 @@ class ScheduleTable {
             listed(placement.records),
             placement.no_task ? "" : std::string(engine_name(placement.engine)),
             std::string(op_name(node.op())),
+            node.name(),
             fmt::format("{}", fmt::join(writes, " ")),
-            fmt::format("{}", fmt::join(reads, " ")),
-            node.name()};
+            fmt::format("{}", fmt::join(reads, " "))};
   }
 
   const Graph& graph_;
