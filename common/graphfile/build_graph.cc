@@ -130,10 +130,7 @@ class GraphBufferWriter {
       const Kernel& kernel = module_.kernel(id);
       const auto entry = builder_.CreateString(kernel.entry);
       const auto isa = builder_.CreateString(kernel.isa);
-      const auto symbols = [&](const std::vector<uint32_t>& list) {
-        return list.empty() ? 0 : builder_.CreateVector(list);
-      };
-      const auto multiply_add_symbols = symbols(kernel.multiply_add_symbols);
+      const auto multiply_add_symbols = numbers(kernel.multiply_add_symbols);
       result.push_back(
           fb::CreateKernel(builder_, static_cast<uint32_t>(mentioned_.segments[kernel.object]),
                            entry, isa, kernel.blocks, kernel.scratch_bytes, kernel.multiply_adds,
@@ -206,11 +203,16 @@ class GraphBufferWriter {
       return text.empty() ? -1 : static_cast<int32_t>(strings_.id(text));
     };
     const int32_t label = id_of(placement.stream_label);
-    return fb::CreatePlacement(builder_, mentioned_.kernels[placement.kernel], label,
-                               placement.stage_level, placement.parallel_group, placement.no_task,
-                               placement.keep, placement.no_fold,
-                               static_cast<uint8_t>(placement.precision),
-                               id_of(placement.super_kernel_scope), engine(placement.engine));
+    return fb::CreatePlacement(
+        builder_, mentioned_.kernels[placement.kernel], label, placement.stage_level,
+        placement.parallel_group, placement.no_task, placement.keep, placement.no_fold,
+        static_cast<uint8_t>(placement.precision), id_of(placement.super_kernel_scope),
+        engine(placement.engine), placement.stream, numbers(placement.waits),
+        numbers(placement.records));
+  }
+
+  flatbuffers::Offset<flatbuffers::Vector<uint32_t>> numbers(const std::vector<uint32_t>& list) {
+    return list.empty() ? 0 : builder_.CreateVector(list);
   }
 
   flatbuffers::Offset<fb::Node> node(const Node& node) {
@@ -227,6 +229,41 @@ class GraphBufferWriter {
     const auto op = static_cast<uint16_t>(ops_.id(op_name(node.op())));
     return fb::CreateNode(builder_, op, inputs, static_cast<uint32_t>(node.output_count()),
                           attributes_offset, after_offset, placement_offset);
+  }
+
+  // The facts of a graph's schedule; nothing before it has any.
+  struct Schedule {
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> streams;
+    flatbuffers::Offset<flatbuffers::Vector<const fb::MemoryBuffer*>> buffers;
+    flatbuffers::Offset<flatbuffers::Vector<const fb::LiveRange*>> live;
+    flatbuffers::Offset<flatbuffers::Vector<const fb::MemoryPlace*>> places;
+  };
+
+  Schedule schedule(const Graph& graph) {
+    Schedule schedule;
+    std::vector<uint32_t> streams;
+    for (const std::string& name : graph.streams) streams.push_back(strings_.id(name));
+    schedule.streams = numbers(streams);
+    if (graph.buffers.empty()) return schedule;
+    std::vector<fb::MemoryBuffer> buffers;
+    std::vector<fb::LiveRange> live;
+    std::vector<fb::MemoryPlace> places;
+    for (const MemoryBuffer& buffer : graph.buffers) {
+      const auto id = static_cast<uint32_t>(buffers.size());
+      buffers.emplace_back(static_cast<uint8_t>(buffer.memory), buffer.binding, row(buffer.bytes),
+                           row(buffer.offset));
+      for (const LiveRange& range : buffer.live)
+        live.emplace_back(id, range.stream, range.first, range.last);
+    }
+    for (const Value& value : graph.values()) {
+      if (value.place().buffer >= 0)
+        places.emplace_back(static_cast<uint32_t>(value.id()),
+                            static_cast<uint32_t>(value.place().buffer), row(value.place().offset));
+    }
+    schedule.buffers = builder_.CreateVectorOfStructs(buffers);
+    schedule.live = builder_.CreateVectorOfStructs(live);
+    schedule.places = builder_.CreateVectorOfStructs(places);
+    return schedule;
   }
 
   flatbuffers::Offset<fb::Graph> graph(const Graph& graph) {
@@ -249,10 +286,12 @@ class GraphBufferWriter {
     const auto types_offset = builder_.CreateVector(types);
     const auto segments_offset = builder_.CreateVectorOfStructs(segments);
     const auto storages_offset = builder_.CreateVectorOfStructs(storages);
+    const Schedule facts = schedule(graph);
     return fb::CreateGraph(
         builder_, static_cast<uint8_t>(graph.role), static_cast<uint32_t>(graph.inputs().size()),
         graph.captures, outputs_offset, types_offset, segments_offset, storages_offset,
-        builder_.CreateVector(nodes), static_cast<uint8_t>(graph.shapes), engine(graph.engine));
+        builder_.CreateVector(nodes), static_cast<uint8_t>(graph.shapes), engine(graph.engine),
+        facts.streams, facts.buffers, facts.live, facts.places);
   }
 
   const Module& module_;

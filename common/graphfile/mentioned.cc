@@ -37,6 +37,11 @@ Mentioned::Mentioned(const Module& module)
       type(value.type_id());
       storage(value.storage_id());
       segment(value.segment());
+      dim(value.place().offset);
+    }
+    for (const MemoryBuffer& buffer : graph.buffers) {
+      dim(buffer.bytes);
+      dim(buffer.offset);
     }
     add_work(Work::kNodeVisits, graph.node_count());
     for (const Node& each : graph.nodes()) node(each);

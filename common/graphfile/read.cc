@@ -153,7 +153,7 @@ Result<void> read_passes(const fb::Names& names, const GraphHeader& header, Modu
 Result<void> read_facts(const fb::Names& names, const GraphHeader& header, Module& module,
                         Budget& budget) {
   if (header.level < static_cast<uint8_t>(Level::kTyped) ||
-      header.level > static_cast<uint8_t>(Level::kLowered) ||
+      header.level > static_cast<uint8_t>(Level::kScheduled) ||
       header.last_stage > static_cast<uint8_t>(StageId::kBuild)) {
     return bad_file("it has level {} and last stage {}", header.level, header.last_stage);
   }
@@ -161,9 +161,10 @@ Result<void> read_facts(const fb::Names& names, const GraphHeader& header, Modul
   module.last_stage = static_cast<StageId>(header.last_stage);
   SLUICE_TRY(read_passes(names, header, module, budget));
   if (names.producer() != nullptr) module.producer = names.producer()->str();
-  // A file stopped half-way is not in made_from, so that the product is the same whether or not it
-  // was resumed from that file.
-  if (!module.is_mid_stage()) module.made_from.push_back(header.file_digest);
+  // A file stopped half-way is not in made_from, nor is a scheduled one, so that the product is the
+  // same whether or not it was resumed from that file.
+  if (!module.is_mid_stage() && module.level != Level::kScheduled)
+    module.made_from.push_back(header.file_digest);
   for (size_t i = 0; i < size_of(names.made_from()); ++i) {
     Digest& digest = module.made_from.emplace_back();
     std::memcpy(digest.bytes.data(),

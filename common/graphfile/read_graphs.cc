@@ -75,6 +75,7 @@ class GraphReader {
                           value_names, graph));
     }
     SLUICE_TRY(add_facts(row, graph));
+    SLUICE_TRY(read_schedule(row, strings_, tables_, graph, budget_));
     return add_origins(names, graph);
   }
 
@@ -196,9 +197,18 @@ class GraphReader {
     placement.no_task = row.no_task();
     placement.keep = row.keep();
     placement.no_fold = row.no_fold();
+    placement.stream = row.stream();
+    SLUICE_TRY(add_events(row.waits(), placement.waits));
+    SLUICE_TRY(add_events(row.records(), placement.records));
     if (row.super_kernel_scope() >= 0) {
       SLUICE_ASSIGN(placement.super_kernel_scope, string(row.super_kernel_scope()));
     }
+    return {};
+  }
+
+  Result<void> add_events(const flatbuffers::Vector<uint32_t>* row, std::vector<uint32_t>& events) {
+    SLUICE_TRY(budget_.charge(size_of(row), sizeof(uint32_t)));
+    if (row != nullptr) events.assign(row->begin(), row->end());
     return {};
   }
 

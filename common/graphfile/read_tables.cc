@@ -98,21 +98,7 @@ class TableReader {
     return module_.expressions[tables_.expressions[id]].op == ExpressionOp::kAdd;
   }
 
-  Result<Dim> dim(const fb::Dim& row) const {
-    switch (static_cast<DimKind>(row.kind())) {
-      case DimKind::kFixed:
-        if (row.value() < 0) return bad_file("a dimension is {}", row.value());
-        return Dim::fixed(row.value());
-      case DimKind::kExpression:
-        if (row.value() < 0 || static_cast<uint64_t>(row.value()) >= tables_.expressions.size()) {
-          return bad_file("a dimension names expression {}", row.value());
-        }
-        return module_.make_dim(tables_.expressions[static_cast<size_t>(row.value())]);
-      case DimKind::kUnknown:
-        return Dim::unknown();
-    }
-    return bad_file("a dimension has kind {}", row.kind());
-  }
+  Result<Dim> dim(const fb::Dim& row) const { return read_dim(row, tables_, module_); }
 
   Result<std::vector<Dim>> dims(const flatbuffers::Vector<const fb::Dim*>* rows) {
     SLUICE_TRY(budget_.charge(size_of(rows), sizeof(fb::Dim)));
@@ -286,6 +272,21 @@ class TableReader {
 };
 
 }  // namespace
+
+Result<Dim> read_dim(const fb::Dim& row, const FileTables& tables, const Module& module) {
+  switch (static_cast<DimKind>(row.kind())) {
+    case DimKind::kFixed:
+      if (row.value() < 0) return bad_file("a dimension is {}", row.value());
+      return Dim::fixed(row.value());
+    case DimKind::kExpression:
+      if (row.value() < 0 || static_cast<uint64_t>(row.value()) >= tables.expressions.size())
+        return bad_file("a dimension names expression {}", row.value());
+      return module.make_dim(tables.expressions[static_cast<size_t>(row.value())]);
+    case DimKind::kUnknown:
+      return Dim::unknown();
+  }
+  return bad_file("a dimension has kind {}", row.kind());
+}
 
 Result<FileTables> read_tables(const fb::File& file,
                                const std::vector<std::string_view>& symbol_names, Module& module,

@@ -62,6 +62,14 @@ Result<FileTables> read_tables(const fb::File& file,
                                const std::vector<std::string_view>& symbol_names, Module& module,
                                Budget& budget);
 
+// Returns the dim of a row, whose expression is one of the table.
+Result<Dim> read_dim(const fb::Dim& row, const FileTables& tables, const Module& module);
+
+// Reads the facts of a graph's schedule: streams, buffers and places of values. strings: the
+// file's. The nodes' own are read with them.
+Result<void> read_schedule(const fb::Graph& row, const std::vector<std::string_view>& strings,
+                           const FileTables& tables, Graph& graph, Budget& budget);
+
 // Fills the graphs. Names: by graph, null for none.
 Result<void> read_graphs(const fb::File& file, const fb::Names& names, const FileTables& tables,
                          Module& module, Budget& budget, Budget& names_budget);

@@ -130,7 +130,34 @@ Node& ModuleMapper::clone_node(const Node& node, Graph& into, std::vector<Value*
   copy.add_origins(origins(node.origins()));
   copy.placement = node.placement;
   copy.placement.kernel = kernel(node.placement.kernel);
+  // The streams and events are those of the node's graph.
+  copy.placement.stream = -1;
+  copy.placement.waits.clear();
+  copy.placement.records.clear();
   return copy;
+}
+
+// Copies the facts of the schedule to a copy of the graph, given the copies of its values and nodes
+// by id.
+void ModuleMapper::copy_schedule(const Graph& source, const std::vector<Value*>& values,
+                                 const std::vector<Node*>& nodes, Graph& copy) {
+  copy.streams = source.streams;
+  for (MemoryBuffer buffer : source.buffers) {
+    buffer.bytes = dim(buffer.bytes);
+    buffer.offset = dim(buffer.offset);
+    copy.buffers.push_back(std::move(buffer));
+  }
+  for (const Value& value : source.values()) {
+    Value* mapped = values[static_cast<size_t>(value.id())];
+    if (mapped != nullptr && value.place().buffer >= 0)
+      mapped->set_place({value.place().buffer, dim(value.place().offset)});
+  }
+  for (const Node& node : source.nodes()) {
+    Placement& placement = nodes[static_cast<size_t>(node.id())]->placement;
+    placement.stream = node.placement.stream;
+    placement.waits = node.placement.waits;
+    placement.records = node.placement.records;
+  }
 }
 
 Graph& ModuleMapper::clone(const Graph& source) {
@@ -154,6 +181,7 @@ Graph& ModuleMapper::clone(const Graph& source) {
     }
   }
   for (const Value* output : source.outputs()) copy.add_output(*value(*output, copy, values));
+  copy_schedule(source, values, nodes, copy);
   return copy;
 }
 

@@ -37,6 +37,8 @@ class ModuleMapper {
 
  private:
   bool same() const { return &source_ == &target_; }
+  void copy_schedule(const Graph& source, const std::vector<Value*>& values,
+                     const std::vector<Node*>& nodes, Graph& copy);
   std::optional<int64_t> fixed_size(const Expression& expression) const;
   ExpressionId expression(ExpressionId id);
 

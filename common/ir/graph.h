@@ -15,6 +15,7 @@
 
 #include "common/base/result.h"
 #include "common/ir/attribute.h"
+#include "common/ir/memory.h"
 #include "common/ir/op.h"
 #include "common/ir/placement.h"
 #include "common/ir/stable_vector.h"
@@ -50,6 +51,8 @@ class Value {
   StorageId storage_id() const { return storage_; }
   const Storage* storage() const;  // null: dense
   void set_storage(StorageId storage) { storage_ = storage; }
+  const MemoryPlace& place() const { return place_; }
+  void set_place(const MemoryPlace& place) { place_ = place; }
   const std::string& name() const { return name_; }  // ONNX name; may be empty
   void set_name(std::string name) { name_ = std::move(name); }
   // Uses by nodes of this graph, in no significant order.
@@ -68,6 +71,7 @@ class Value {
   TypeId type_ = 0;
   SegmentId segment_ = -1;
   StorageId storage_ = -1;
+  MemoryPlace place_;
   uint32_t result_ = 0;
   uint32_t output_uses_ = 0;
   bool is_input_ = false;
@@ -273,6 +277,10 @@ class Graph {
   uint32_t captures = 0;  // the number of trailing inputs that are captured outer values
   EngineId engine = EngineId::kNone;
   ShapeClass shapes = ShapeClass::kFixed;
+  // Facts of the schedule (docs/schedule.md): the streams that nodes run in, by name, and the
+  // buffers that values lie in.
+  std::vector<std::string> streams = {};
+  std::vector<MemoryBuffer> buffers = {};
 
  private:
   friend class Module;

@@ -132,5 +132,22 @@ TEST_F(GraphTest, CompactCarriesSymbols) {
   EXPECT_EQ(module.expressions.symbol(1).value, 1);
 }
 
+// An expression that nothing uses loses its graph; compacting again leaves it as it is.
+TEST(ModuleTest, UnusedExpressionsSurviveCompaction) {
+  Module module;
+  module.add_graph("main");
+  const TypeId type = module.intern(Type::fixed_tensor(DType::kF32, {1}));
+  const SegmentId constant = module.make_constant(type, std::vector<std::byte>(4));
+  Graph& body = module.add_graph("body", GraphRole::kExpression);
+  Node& node = body.add_node(Op::kNeg, {&body.add_input(type)});
+  node.output().set_type(type);
+  body.add_output(node.output());
+  const SegmentId expression = module.make_expression(type, body.id(), {constant});
+  module.compact();
+  EXPECT_EQ(module.segment(expression).graph, -1);
+  module.compact();
+  EXPECT_EQ(module.segment(expression).graph, -1);
+}
+
 }  // namespace
 }  // namespace sluice

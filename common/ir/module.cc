@@ -11,7 +11,8 @@
 namespace sluice {
 namespace {
 
-constexpr std::array<std::string_view, 4> kLevels = {"", "typed", "partitioned", "lowered"};
+constexpr std::array<std::string_view, 5> kLevels = {"", "typed", "partitioned", "lowered",
+                                                     "scheduled"};
 constexpr std::array<std::string_view, 6> kStages = {"none",      "preprocess",        "optimize",
                                                      "partition", "subgraph-optimize", "build"};
 
@@ -188,7 +189,8 @@ void Module::compact() {
     for (Node& node : graphs_[i]->nodes()) renumber_bodies(node, renumbered);
   }
   for (Segment& segment : segments_) {
-    if (segment.kind == SegmentKind::kExpression)
+    // Nothing refers to one whose graph is erased.
+    if (segment.kind == SegmentKind::kExpression && segment.graph >= 0)
       segment.graph = renumbered[static_cast<size_t>(segment.graph)];
   }
   std::vector<std::vector<int32_t>> values;  // by new graph id: new value id by old one

@@ -18,7 +18,7 @@
 
 namespace sluice {
 
-enum class Level : uint8_t { kTyped = 1, kPartitioned = 2, kLowered = 3 };
+enum class Level : uint8_t { kTyped = 1, kPartitioned = 2, kLowered = 3, kScheduled = 4 };
 std::string_view level_name(Level level);  // "typed", …
 std::optional<Level> level_from_name(std::string_view name);
 

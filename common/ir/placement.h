@@ -28,6 +28,10 @@ struct Placement {
   EngineId engine = EngineId::kNone;
   KernelId kernel = -1;      // lowered: the kernel this node launches
   std::string stream_label;  // user's or compiler's; empty: none
+  int32_t stream = -1;       // scheduled: the stream that it runs in, of Graph::streams
+  // Scheduled: the events that are recorded before it runs, and those that it records when done.
+  std::vector<uint32_t> waits = {};
+  std::vector<uint32_t> records = {};
   int32_t stage_level = -1;  // user's pipeline stage; -1: none
   int32_t parallel_group = -1;
   std::string super_kernel_scope;          // user's; empty: none

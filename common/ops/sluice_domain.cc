@@ -97,7 +97,7 @@ constexpr OpRow kRows[] = {
     {Op::kFail, 0, 0, 1, -1, kAnyKind, attribute_rows::Fail, infer_nothing},
     {Op::kFused, 1, -1, 1, -1, kControlFlow | kAnyKind, attribute_rows::Fused, infer_fused},
     {Op::kInterleave, 1, -1, 1, 1, 0, attribute_rows::Interleave, infer_interleave},
-    {Op::kMemCopy, 1, 1, 1, 1, kElementwise | kAnyKind, {}, infer_copy},
+    {Op::kMemCopy, 1, 1, 1, 1, kElementwise | kAnyKind, attribute_rows::MemCopy, infer_copy},
     {Op::kStreamActive, 0, 1, 0, 0, kAnyKind, {}, infer_nothing},
     {Op::kStreamSwitch, 1, 1, 0, 0, 0, {}, infer_stream_switch},
     {Op::kTransData, 1, 1, 1, 1, kElementwise, {}, infer_copy},

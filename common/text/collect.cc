@@ -24,6 +24,11 @@ void ModulePrinter::collect(const Graph& graph) {
       collect_dim(storage->bytes);
     }
     collect_segment(value.segment());
+    collect_dim(value.place().offset);
+  }
+  for (const MemoryBuffer& buffer : graph.buffers) {
+    collect_dim(buffer.bytes);
+    collect_dim(buffer.offset);
   }
   for (const Node& node : graph.nodes()) {
     for (const Attribute& attribute : node.attributes()) {

@@ -57,7 +57,7 @@ Result<void> ModuleParser::parse_header() {
   SLUICE_TRY(take_int("the version of the text form", 1, kTextVersion));
   const auto level = level_from_name(token().text);
   if (token().kind != TokenKind::kWord || !level)
-    return unexpected("a level (typed, partitioned, lowered)");
+    return unexpected("a level (typed, partitioned, lowered, scheduled)");
   module_.level = *level;
   SLUICE_TRY(advance());
   SLUICE_ASSIGN(const bool has_stage, skip("after"));

@@ -67,6 +67,7 @@ Result<void> ModuleParser::parse_graph(Scope& scope) {
     SLUICE_ASSIGN(Value * output, find_value(scope, name));
     graph.add_output(*output);
   }
+  SLUICE_TRY(check_places(scope, graph));
   SLUICE_TRY(advance());
   scope.end = token().offset;
   scope.state = State::kDone;
@@ -82,6 +83,7 @@ Result<void> ModuleParser::parse_inputs(Scope& scope, Graph& graph) {
     Value& value =
         graph.add_input(definition.type, definition.name.is_numbered ? "" : definition.name.text);
     value.set_storage(definition.storage);
+    value.set_place(definition.place);
     SLUICE_TRY(define(scope, definition.name, value));
     if (token().is("parameter")) {
       SLUICE_TRY(advance());
@@ -128,7 +130,7 @@ Result<void> ModuleParser::parse_graph_facts(Graph& graph) {
   return unexpected("fixed, symbolic or dynamic");
 }
 
-// Parses: %name [: type] [storage …].
+// Parses: %name [: type] [storage …] [at …].
 Result<ModuleParser::Definition> ModuleParser::parse_definition() {
   Definition definition;
   SLUICE_ASSIGN(definition.name, take(TokenKind::kValue, "a value"));
@@ -139,6 +141,10 @@ Result<ModuleParser::Definition> ModuleParser::parse_definition() {
   SLUICE_ASSIGN(const bool has_storage, skip("storage"));
   if (has_storage) {
     SLUICE_ASSIGN(definition.storage, parse_storage());
+  }
+  SLUICE_ASSIGN(const bool has_place, skip("at"));
+  if (has_place) {
+    SLUICE_ASSIGN(definition.place, parse_place());
   }
   return definition;
 }
@@ -158,6 +164,8 @@ Result<Value*> ModuleParser::find_value(const Scope& scope, const Token& name) c
 }
 
 Result<void> ModuleParser::parse_statement(Scope& scope, Graph& graph) {
+  if (token().is("stream")) return parse_stream(graph);
+  if (token().is("buffer")) return parse_buffer(graph);
   if (token().kind == TokenKind::kNode) {
     const Token number = token();
     SLUICE_TRY(advance());
@@ -184,6 +192,7 @@ Result<void> ModuleParser::parse_constant_value(Scope& scope, Graph& graph,
       graph.add_constant(segment, definition.name.is_numbered ? "" : definition.name.text);
   if (definition.has_type) value.set_type(definition.type);
   value.set_storage(definition.storage);
+  value.set_place(definition.place);
   return define(scope, definition.name, value);
 }
 
@@ -208,6 +217,7 @@ Result<void> ModuleParser::parse_node(Scope& scope, Graph& graph,
     Value& value =
         node.add_output(definition.type, definition.name.is_numbered ? "" : definition.name.text);
     value.set_storage(definition.storage);
+    value.set_place(definition.place);
     SLUICE_TRY(define(scope, definition.name, value));
   }
   if (number != nullptr && !scope.nodes.emplace(number->text, &node).second) {
@@ -274,12 +284,13 @@ Result<void> ModuleParser::parse_placement(Node& node) {
   SLUICE_TRY(expect("{"));
   for (bool first = true; !token().is("}"); first = false) {
     if (!first) SLUICE_TRY(expect(","));
-    SLUICE_TRY(parse_placement_field(node.placement));
+    SLUICE_TRY(parse_placement_field(node));
   }
   return advance();
 }
 
-Result<void> ModuleParser::parse_placement_field(Placement& placement) {
+Result<void> ModuleParser::parse_placement_field(Node& node) {
+  Placement& placement = node.placement;
   const size_t offset = token().offset;
   SLUICE_ASSIGN(const std::string field, take_name("a field of the placement"));
   const std::pair<std::string_view, bool*> flags[] = {
@@ -294,6 +305,15 @@ Result<void> ModuleParser::parse_placement_field(Placement& placement) {
     SLUICE_ASSIGN(const int64_t number, take_int(field, 0, INT32_MAX));
     (field == "stage_level" ? placement.stage_level : placement.parallel_group) =
         static_cast<int32_t>(number);
+    return {};
+  }
+  if (field == "stream") {
+    SLUICE_ASSIGN(const uint32_t stream, take_stream(node.graph()));
+    placement.stream = static_cast<int32_t>(stream);
+    return {};
+  }
+  if (field == "waits" || field == "records") {
+    SLUICE_ASSIGN((field == "waits" ? placement.waits : placement.records), take_events());
     return {};
   }
   const size_t value_offset = token().offset;

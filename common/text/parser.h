@@ -94,6 +94,7 @@ class ModuleParser {
     TypeId type = 0;
     bool has_type = false;
     StorageId storage = -1;
+    MemoryPlace place = {};
   };
   Result<Definition> parse_definition();
   Result<void> define(Scope& scope, const Token& name, Value& value);
@@ -105,8 +106,18 @@ class ModuleParser {
   Result<void> parse_attributes(const Scope& scope, Node& node);
   Result<void> parse_after(const Scope& scope, Node& node);
   Result<void> parse_placement(Node& node);
-  Result<void> parse_placement_field(Placement& placement);
+  Result<void> parse_placement_field(Node& node);
   Result<void> parse_origins(Node& node);
+
+  // Schedules (parse_schedule.cc).
+  Result<void> parse_stream(Graph& graph);
+  Result<void> parse_buffer(Graph& graph);
+  Result<void> parse_live_ranges(const Graph& graph, MemoryBuffer& buffer);
+  Result<uint32_t> take_stream(const Graph& graph);
+  Result<int32_t> take_buffer();
+  Result<MemoryPlace> parse_place();
+  Result<std::vector<uint32_t>> take_events();
+  Result<void> check_places(const Scope& scope, const Graph& graph) const;
 
   // Small steps; `what` is for the message.
   const Token& token() const { return lexer_.token(); }

@@ -116,12 +116,12 @@ std::string ModulePrinter::definition(const Value& value, const std::string& nam
   const bool implied = value.is_constant() &&
                        module_.segment(value.segment()).type == value.type_id() &&
                        value.storage_id() < 0;
-  if (value.producer() == nullptr && implied && !value.is_input()) return result;
+  if (value.producer() == nullptr && implied && !value.is_input()) return result + place(value);
   if (value.type().kind != TypeKind::kUnknown || value.storage_id() >= 0)
     result += ": " + print_type(module_, value.type_id());
   if (const Storage* storage = value.storage())
     result += " storage " + print_storage(module_, *storage);
-  return result;
+  return result + place(value);
 }
 
 // Prints an input; one that is bound to a constant shows the constant. For a parameter of the same
@@ -155,6 +155,7 @@ void ModulePrinter::graph(const Graph& graph) {
   if (graph.shapes != ShapeClass::kFixed)
     out_ += fmt::format(" shapes {}", shape_class_name(graph.shapes));
   out_ += " {\n";
+  schedule(graph);
   for (const Value& value : graph.values()) {
     if (is_shown_constant(value))
       out_ += fmt::format("  {} = constant {}\n", definition(value, name_of(value)),
@@ -194,13 +195,14 @@ void ModulePrinter::node(const Node& node, const std::vector<std::string>& names
   out_ += fmt::format("{}({})", op_name(node.op()), joined(operands, ", "));
   if (!attributes.empty()) out_ += " {" + joined(attributes, ", ") + "}";
   if (!after.empty()) out_ += " after " + joined(after, ", ");
-  if (!(node.placement == Placement{})) out_ += " placement {" + placement(node.placement) + "}";
+  if (!(node.placement == Placement{})) out_ += " placement {" + placement(node) + "}";
   if (!node.name().empty()) out_ += " name " + quoted(node.name());
   if (!origins.empty()) out_ += " from " + joined(origins, ", ");
   out_ += "\n";
 }
 
-std::string ModulePrinter::placement(const Placement& placement) const {
+std::string ModulePrinter::placement(const Node& node) const {
+  const Placement& placement = node.placement;
   std::vector<std::string> fields;
   if (placement.engine != EngineId::kNone)
     fields.push_back("engine = " + spelled_word(engine_name(placement.engine)));
@@ -216,6 +218,13 @@ std::string ModulePrinter::placement(const Placement& placement) const {
     fields.push_back("super_kernel_scope = " + quoted(placement.super_kernel_scope));
   if (placement.precision != Precision::kNone)
     fields.push_back(fmt::format("precision = {}", precision_name(placement.precision)));
+  if (placement.stream >= 0)
+    fields.push_back("stream = " +
+                     stream_name(node.graph(), static_cast<uint32_t>(placement.stream)));
+  if (!placement.waits.empty())
+    fields.push_back(fmt::format("waits = [{}]", fmt::join(placement.waits, ", ")));
+  if (!placement.records.empty())
+    fields.push_back(fmt::format("records = [{}]", fmt::join(placement.records, ", ")));
   if (placement.no_task) fields.push_back("_no_task");
   if (placement.keep) fields.push_back("keep");
   if (placement.no_fold) fields.push_back("no_fold");

@@ -12,6 +12,12 @@ namespace sluice::text {
 std::string print_expression(const ExpressionTable& table, ExpressionId id);
 // Returns "nhwc [1, 8, 8, 64] bytes 16384".
 std::string print_storage(const Module& module, const Storage& storage);
+// Returns the quoted name of a graph's stream.
+std::string stream_name(const Graph& graph, uint32_t stream);
+// Returns "arena bytes 4096 offset 0 live "main" [2, 5]".
+std::string print_buffer(const Graph& graph, const MemoryBuffer& buffer);
+// Returns where a value lies that has a place: its buffer, after the offset within it.
+std::string print_place(const Value& value);
 
 class ModulePrinter {
  public:
@@ -36,7 +42,9 @@ class ModulePrinter {
             const std::vector<size_t>& positions);
   std::string definition(const Value& value, const std::string& name) const;
   std::string input(const Value& value, const std::string& name) const;
-  std::string placement(const Placement& placement) const;
+  std::string placement(const Node& node) const;
+  void schedule(const Graph& graph);
+  std::string place(const Value& value) const;
   std::string content(const Segment& segment) const;
   std::string elements(const Segment& segment) const;
 

@@ -37,6 +37,8 @@ void DiffSide::add_value(DiffEntry& entry, const std::string& what, const Value&
   entry.facts.emplace_back("type of " + what, print_type(module_, value.type_id()));
   if (value.storage() != nullptr)
     entry.facts.emplace_back("storage of " + what, text::print_storage(module_, *value.storage()));
+  if (value.place().buffer >= 0)
+    entry.facts.emplace_back("place of " + what, text::print_place(value));
   if (value.is_constant())
     entry.facts.emplace_back("content of " + what, printer_.constant(value.segment()));
 }
@@ -97,7 +99,20 @@ DiffEntry DiffSide::node_entry(const Node& node, const std::vector<std::string>&
         "yes");
   }
   add_placement(entry, node.placement);
+  add_schedule(entry, node);
   return entry;
+}
+
+void DiffSide::add_schedule(DiffEntry& entry, const Node& node) const {
+  const Placement& placement = node.placement;
+  if (placement.stream >= 0) {
+    entry.facts.emplace_back(
+        "stream", text::stream_name(node.graph(), static_cast<uint32_t>(placement.stream)));
+  }
+  for (const uint32_t event : placement.waits)
+    entry.facts.emplace_back(fmt::format("waits for {}", event), "yes");
+  for (const uint32_t event : placement.records)
+    entry.facts.emplace_back(fmt::format("records {}", event), "yes");
 }
 
 void DiffSide::add_placement(DiffEntry& entry, const Placement& placement) const {

@@ -28,6 +28,7 @@ class DiffSide {
  private:
   void add_value(DiffEntry& entry, const std::string& what, const Value& value) const;
   void add_placement(DiffEntry& entry, const Placement& placement) const;
+  void add_schedule(DiffEntry& entry, const Node& node) const;
   DiffEntry graph_entry(const Graph& graph, const std::vector<std::string>& names) const;
   DiffEntry constant_entry(const Value& value, const std::vector<std::string>& names) const;
   DiffEntry node_entry(const Node& node, const std::vector<std::string>& names,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/ir/module.h"
 
@@ -16,5 +17,13 @@ std::string graph_dot(const Module& module);
 // Returns lines for people: graphs by role, nodes by op and engine, constants by kind with their
 // bytes, symbols.
 std::string summary_text(const Module& module);
+
+// Returns the graphs whose nodes have streams, in order.
+std::vector<const Graph*> graphs_with_schedule(const Module& module);
+// Returns the tasks of a schedule as a table: stream, events, places of what they write and read.
+// Returns kWrongLevel for a graph without streams.
+Result<std::string> schedule_text(const Module& module);
+// Returns a picture of the arenas of a schedule (SVG): offsets over time. Errors as above.
+Result<std::string> memory_svg(const Module& module);
 
 }  // namespace sluice

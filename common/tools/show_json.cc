@@ -37,6 +37,7 @@ class JsonPrinter {
     json.set("type", print_type(module_, value.type_id()));
     if (value.storage() != nullptr)
       json.set("storage", text::print_storage(module_, *value.storage()));
+    if (value.place().buffer >= 0) json.set("place", text::print_place(value));
     return json;
   }
 
@@ -68,6 +69,18 @@ class JsonPrinter {
     return json;
   }
 
+  static void add_schedule(const Node& node, Json& json) {
+    const auto stream = static_cast<size_t>(node.placement.stream);
+    if (stream < node.graph().streams.size()) json.set("stream", node.graph().streams[stream]);
+    const std::pair<const char*, const std::vector<uint32_t>&> lists[] = {
+        {"waits", node.placement.waits}, {"records", node.placement.records}};
+    for (const auto& [name, events] : lists) {
+      Json list{Json::Array{}};
+      for (const uint32_t event : events) list.push(int64_t{event});
+      if (!events.empty()) json.set(name, std::move(list));
+    }
+  }
+
   Json node(const Node& node, const std::vector<std::string>& names) {
     Json json, inputs{Json::Array{}}, outputs{Json::Array{}}, attributes{Json::Object{}},
         after{Json::Array{}}, origins{Json::Array{}};
@@ -90,6 +103,7 @@ class JsonPrinter {
       json.set("engine", engine_name(node.placement.engine));
     if (node.placement.kernel >= 0) json.set("kernel", module_.kernel(node.placement.kernel).entry);
     if (!node.origins().empty()) json.set("from", std::move(origins));
+    add_schedule(node, json);
     return json;
   }
 

@@ -30,16 +30,29 @@ Options:
                       node of the engine vector, its loops. sluice-subgraph-optimize --kernel
                       compiles one.
   --node=GLOB         With --loops: the nodes whose names fit, "*gelu*" [default: *].
+  --schedule          Of a scheduled graph: its tasks as a table, with streams, events and places.
+  --memory            Of a scheduled graph: a picture of its arenas (SVG), offsets over time.
   --header            Also version, options and what the file was made from.
 )";
 
 // Views that exclude each other.
 Result<void> check_request(const ShowRequest& request) {
+  const int views = static_cast<int>(request.check) + static_cast<int>(request.loops) +
+                    static_cast<int>(request.schedule) + static_cast<int>(request.memory);
+  if (views > 1)
+    return make_error(ErrorCode::kUsage,
+                      "--check, --loops, --schedule and --memory exclude each "
+                      "other");
+  if ((request.schedule || request.memory) &&
+      (request.summary || request.header || request.format != "text")) {
+    return make_error(ErrorCode::kUsage, "--{} goes with no other view and no --format",
+                      request.schedule ? "schedule" : "memory");
+  }
   if ((request.check || request.loops) && (request.summary || request.header)) {
     return make_error(ErrorCode::kUsage, "--{} shows neither a summary nor a header",
                       request.check ? "check" : "loops");
   }
-  if (request.loops && (request.check || request.format != "text"))
+  if (request.loops && request.format != "text")
     return make_error(ErrorCode::kUsage, "--loops shows text, and nothing else");
   if (!request.loops && request.node != "*")
     return make_error(ErrorCode::kUsage, "--node goes with --loops");
@@ -52,9 +65,15 @@ Result<ExitClass> run(const CommandLine& line) {
   SLUICE_TRY(check_input(line));
   if (line.text("--format") == "onnx") SLUICE_TRY(check_binary_output(line));
   SLUICE_ASSIGN(const InputBytes input, InputBytes::open(input_path(line)));
-  const ShowRequest request{line.text("--format"), line.flag("--summary"), line.flag("--check"),
-                            line.flag("--header"), line.flag("--loops"),   line.text("--sizes"),
-                            line.text("--node")};
+  const ShowRequest request{.format = line.text("--format"),
+                            .summary = line.flag("--summary"),
+                            .check = line.flag("--check"),
+                            .header = line.flag("--header"),
+                            .loops = line.flag("--loops"),
+                            .schedule = line.flag("--schedule"),
+                            .memory = line.flag("--memory"),
+                            .sizes = line.text("--sizes"),
+                            .node = line.text("--node")};
   SLUICE_TRY(check_request(request));
   SLUICE_ASSIGN(const std::string text, show_file(input, request));
   SLUICE_TRY(write_tool_text(line, text));

@@ -37,6 +37,8 @@ Result<std::string> check_of(const Module& module, const std::string& format,
 Result<std::string> show_graph(const Module& module, const ShowRequest& request) {
   if (request.check) return check_of(module, request.format, request.sizes);
   if (request.summary) return summary_text(module);
+  if (request.schedule) return schedule_text(module);
+  if (request.memory) return memory_svg(module);
   if (request.format == "json") return graph_json(module);
   if (request.format == "dot") return graph_dot(module);
   if (request.format == "onnx") return graph_onnx(module);
@@ -48,9 +50,14 @@ Result<std::string> show_graph(const Module& module, const ShowRequest& request)
 }
 
 Result<std::string> show_compiled_model(const InputBytes& om, const ShowRequest& request) {
-  if (request.check || request.loops) {
-    return make_error(ErrorCode::kBadOption, "--{} is for graphs, '{}' is a compiled model",
-                      request.check ? "check" : "loops", om.name)
+  const std::string_view view = request.check      ? "check"
+                                : request.loops    ? "loops"
+                                : request.schedule ? "schedule"
+                                : request.memory   ? "memory"
+                                                   : "";
+  if (!view.empty()) {
+    return make_error(ErrorCode::kBadOption, "--{} is for graphs, '{}' is a compiled model", view,
+                      om.name)
         .with_hint("--summary says what it is");
   }
   if (request.format == "json") return om.checked(om_json(om.bytes));

@@ -35,5 +35,7 @@ bool types_fit(const Module& module, TypeId a, TypeId b);
 void check_typed(const Module& module, Findings& findings);
 void check_partitioned(const Module& module, Findings& findings);
 void check_lowered(const Module& module, Findings& findings);
+// is_complete: false for a graph whose stage stopped half-way, which has some of the facts.
+void check_schedule(const Module& module, bool is_complete, Findings& findings);
 
 }  // namespace sluice::verifying

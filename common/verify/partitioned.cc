@@ -184,7 +184,7 @@ void check_partitioned(const Module& module, Findings& findings) {
         (graph.role == GraphRole::kRoot && graph.engine != EngineId::kNone)) {
       check_subgraph(graph, findings);
     }
-    const bool may_be_linked = graph.role == GraphRole::kPart && module.level == Level::kLowered;
+    const bool may_be_linked = graph.role == GraphRole::kPart && module.level >= Level::kLowered;
     if (is_called(graph) && !may_be_linked) check_constants(graph, findings);
     if (is_caller(graph) || is_called(graph)) check_shape_class(graph, findings);
   }

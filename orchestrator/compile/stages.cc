@@ -44,8 +44,9 @@ Result<size_t> first_stage_for(const std::string& path) {
     header.error().file = path;
     return std::move(header).error();
   }
-  const bool known =
-      header->last_stage < kStageNames.size() && header->level >= 1 && header->level <= 3;
+  const bool is_scheduled = header->level == 4;  // which no other stage than the last one writes
+  const bool known = header->level >= 1 && header->level <= 4 &&
+                     header->last_stage < kStageNames.size() + (is_scheduled ? 1 : 0);
   if (!known) {
     return Error{ErrorCode::kBadFile,
                  fmt::format("the header names level {} and last stage {}, which do not exist",
@@ -53,6 +54,7 @@ Result<size_t> first_stage_for(const std::string& path) {
                  {},
                  path};
   }
+  if (is_scheduled) return size_t{4};  // sluice-build packages it
   const bool is_after_stage = header->last_stage != 0 || header->mid_stage;
   return is_after_stage ? size_t{header->last_stage} : stage_of_level(header->level);
 }

@@ -10,12 +10,13 @@ Usage:
   sluice-build --list-passes
   sluice-build (--help | --version)
 
-Reads <in>, or standard input when it is absent or "-": a lowered graph; or root.sg of
-sluice-partition --split, followed by its lowered subgraph files.
+Reads <in>, or standard input when it is absent or "-": a lowered graph, or a scheduled one, which
+is only packaged; or root.sg of sluice-partition --split, followed by its lowered subgraph files.
+With --stop-after it writes the graph: after the last pass, one of level scheduled.
 )";
 
 sluice::Result<sluice::Module> run(sluice::Module module, const sluice::StageArgs& args) {
-  return sluice::link(std::move(module), args.options, *args.report);
+  return sluice::schedule(std::move(module), args.options, *args.report);
 }
 
 }  // namespace
@@ -24,7 +25,7 @@ int main(int argc, char** argv) {
   return sluice::stage_main(argc, argv, kUsage,
                             {.id = sluice::StageId::kBuild,
                              .accepts = sluice::Level::kLowered,
-                             .produces = sluice::Level::kLowered,
+                             .produces = sluice::Level::kScheduled,
                              .run = run,
                              .passes = sluice::build_passes(),
                              .read = sluice::read_lowered,

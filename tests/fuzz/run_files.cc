@@ -55,7 +55,8 @@ Result<void> compile(std::span<const std::byte> model, StageArgs& args) {
   SLUICE_ASSIGN(module, passed_on(std::move(module), Level::kPartitioned, StageId::kPartition));
   SLUICE_ASSIGN(module, subgraph_optimize(std::move(module), args.options, report));
   SLUICE_ASSIGN(module, passed_on(std::move(module), Level::kLowered, StageId::kSubgraphOptimize));
-  SLUICE_ASSIGN(module, link(std::move(module), args.options, report));
+  SLUICE_ASSIGN(module, schedule(std::move(module), args.options, report));
+  SLUICE_ASSIGN(module, passed_on(std::move(module), Level::kScheduled, StageId::kBuild));
   return write_model(module, args);
 }
 

@@ -8,11 +8,13 @@
 #include "common/ir/module.h"
 #include "common/omfile/om_format.h"
 #include "common/text/text.h"
+#include "stages/build/parts.h"
+#include "stages/build/passes/passes.h"
 
 namespace sluice {
 namespace {
 
-// A graph, its tasks and its plan. Nodes of aicore launch a kernel.
+// A graph after the passes up to plan-memory. Nodes of aicore launch a kernel.
 class Planned {
  public:
   explicit Planned(const std::string& text)
@@ -20,33 +22,45 @@ class Planned {
     for (Node& node : module_.root().nodes()) {
       if (node.placement.engine == EngineId::kAicore) node.placement.kernel = 0;
     }
-    list_ = make_tasks(module_.root()).value();
-    const std::vector<uint64_t> offsets(module_.segment_count(), 640);
-    auto planned = plan_memory(module_.root(), list_, offsets);
-    if (planned)
-      plan_ = std::move(*planned);
-    else
-      error_ = std::move(planned).error();
+    for (const auto pass : {insert_output_copies, assign_streams, insert_events, assign_buffers,
+                            layout_weights, plan_memory}) {
+      const auto changed = pass(module_.root(), Options());
+      if (!changed) error_ = changed.error();
+      if (!changed) return;
+    }
   }
 
-  const MemoryPlan& plan() const { return plan_; }
   const std::optional<Error>& error() const { return error_; }
-  const ValuePlace& at(const std::string& name) const {
-    for (const Value& value : module_.root().values()) {
-      if (!value.is_erased() && value.name() == name)
-        return plan_.places[static_cast<size_t>(value.id())];
-    }
-    throw std::runtime_error("no value " + name);
+  const MemoryBuffer& at(const std::string& name) const {
+    return graph().buffers[static_cast<size_t>(place(name).buffer)];
   }
-  bool share(const std::string& a, const std::string& b) const {
-    return at(a).place == at(b).place && at(a).binding == at(b).binding &&
-           at(a).offset == at(b).offset && at(a).buffer == at(b).buffer;
+  bool share(const std::string& a, const std::string& b) const { return place(a) == place(b); }
+  std::vector<MemoryBuffer> arena() const {
+    std::vector<MemoryBuffer> arena;
+    for (const MemoryBuffer& buffer : graph().buffers)
+      if (buffer.memory == MemoryClass::kArena) arena.push_back(buffer);
+    return arena;
+  }
+  uint64_t arena_bytes() const {
+    uint64_t bytes = 0;
+    for (const MemoryBuffer& buffer : arena()) {
+      if (buffer.offset.is_fixed())
+        bytes = std::max(
+            bytes, static_cast<uint64_t>(buffer.offset.value) + arena_bytes_of(module_, buffer));
+    }
+    return bytes;
   }
 
  private:
+  const Graph& graph() const { return *scheduled_graphs(module_.root())[0]; }
+  const MemoryPlace& place(const std::string& name) const {
+    for (const Value& value : graph().values()) {
+      if (!value.is_erased() && value.name() == name) return value.place();
+    }
+    throw std::runtime_error("no value " + name);
+  }
+
   Module module_;
-  TaskList list_;
-  MemoryPlan plan_;
   std::optional<Error> error_;
 };
 
@@ -58,14 +72,14 @@ TEST(PlanMemory, InputsOutputsAndConstantsLieOutsideTheArena) {
 }
 )");
   ASSERT_FALSE(planned.error());
-  EXPECT_EQ(planned.at("x").place, Place::kInput);
-  EXPECT_EQ(planned.at("z").place, Place::kInput);
+  EXPECT_EQ(planned.at("x").memory, MemoryClass::kInput);
+  EXPECT_EQ(planned.at("z").memory, MemoryClass::kInput);
   EXPECT_EQ(planned.at("z").binding, 1u);
-  EXPECT_EQ(planned.at("c").place, Place::kWeights);
-  EXPECT_EQ(planned.at("c").offset, 640u);
-  EXPECT_EQ(planned.at("b").place, Place::kOutput);
+  EXPECT_EQ(planned.at("c").memory, MemoryClass::kWeights);
+  EXPECT_EQ(planned.at("c").offset, Dim::fixed(0));
+  EXPECT_EQ(planned.at("b").memory, MemoryClass::kOutput);
   EXPECT_EQ(planned.at("b").binding, 1u);
-  EXPECT_EQ(planned.plan().arena_bytes, 0u);
+  EXPECT_EQ(planned.arena_bytes(), 0u);
 }
 
 // Two neighbours of a chain are live at a time; the third takes the place of the first.
@@ -77,12 +91,12 @@ TEST(PlanMemory, AValueTakesThePlaceOfOneThatDied) {
   %y: f32[100] = Exp(%c) placement {engine = host_cpu}
 }
 )");
-  EXPECT_EQ(planned.plan().arena_buffers.size(), 3u);
-  EXPECT_EQ(planned.plan().arena_bytes, 2 * 448u);  // 400 bytes, in lines of 64
-  EXPECT_EQ(planned.plan().live_bytes, 2 * 448u);
+  EXPECT_EQ(planned.arena().size(), 3u);
+  EXPECT_EQ(planned.arena_bytes(), 2 * 448u);  // 400 bytes, in lines of 64
   EXPECT_EQ(planned.at("a").offset, planned.at("c").offset);
   EXPECT_NE(planned.at("a").offset, planned.at("b").offset);
-  EXPECT_EQ(planned.at("b").bytes, 400u);
+  EXPECT_EQ(planned.at("b").bytes, Dim::fixed(400));
+  EXPECT_EQ(planned.at("b").live, (std::vector<LiveRange>{{0, 1, 2}}));
 }
 
 TEST(PlanMemory, AViewLiesWhereTheWholeLies) {
@@ -96,7 +110,7 @@ TEST(PlanMemory, AViewLiesWhereTheWholeLies) {
 )");
   EXPECT_TRUE(planned.share("a", "v"));
   EXPECT_FALSE(planned.share("b", "v"));  // live: y still reads it
-  EXPECT_EQ(planned.plan().arena_buffers.size(), 2u);
+  EXPECT_EQ(planned.arena().size(), 2u);
 }
 
 // A residual block: the result of the second convolution is added after the first, whose kernel
@@ -117,15 +131,15 @@ graph @r(%x: f32[1, 4, 8, 8], %w: f32[4, 4, 1, 1], %d: f32[1, 4, 8, 8]) -> (%s) 
 TEST(PlanMemory, AKernelWritesOverTheOperandThatDiesInItsEpilogue) {
   const Planned planned(residual("Sin(%r)", "Add(%a, %d)"));
   EXPECT_TRUE(planned.share("r", "d"));
-  EXPECT_EQ(planned.at("r").place, Place::kArena);
-  EXPECT_EQ(planned.plan().arena_buffers.size(), 1u);
-  EXPECT_EQ(planned.plan().arena_bytes, 1024u);
+  EXPECT_EQ(planned.at("r").memory, MemoryClass::kArena);
+  EXPECT_EQ(planned.arena().size(), 1u);
+  EXPECT_EQ(planned.arena_bytes(), 1024u);
 }
 
 TEST(PlanMemory, AnOperandThatIsReadLaterIsNotWrittenOver) {
   const Planned planned(residual("Add(%r, %d)", "Add(%a, %d)"));
   EXPECT_FALSE(planned.share("r", "d"));
-  EXPECT_EQ(planned.plan().arena_bytes, 2048u);
+  EXPECT_EQ(planned.arena_bytes(), 2048u);
 }
 
 TEST(PlanMemory, AnOperandThatTheAnchorReadsIsNotWrittenOver) {
@@ -140,7 +154,7 @@ graph @r(%d: f32[8, 8], %w: f32[8, 8]) -> (%s) fused {
 }
 )");
   EXPECT_FALSE(planned.share("r", "d"));
-  EXPECT_EQ(planned.plan().arena_bytes, 512u);
+  EXPECT_EQ(planned.arena_bytes(), 512u);
 }
 
 TEST(PlanMemory, AnInputIsNeverWrittenOver) {
@@ -153,45 +167,50 @@ graph @r(%x: f32[8, 8], %w: f32[8, 8], %d: f32[8, 8]) -> (%s) fused {
   %s: f32[8, 8] = Add(%a, %d)
 }
 )");
-  EXPECT_EQ(planned.at("d").place, Place::kInput);
-  EXPECT_EQ(planned.at("r").place, Place::kArena);
+  EXPECT_EQ(planned.at("d").memory, MemoryClass::kInput);
+  EXPECT_EQ(planned.at("r").memory, MemoryClass::kArena);
+}
+
+// A model of one symbolic part: Neg, then Sin.
+std::string symbolic(const std::string& type, const std::string& range) {
+  return "symbol n = dim(@main, %x, 0) in " + range + "\ngraph @main(%x: " + type +
+         ") -> (%y) shapes dynamic {\n  %y: " + type +
+         " = Call(%x) {graph = @part}\n}\ngraph @part(%x: " + type +
+         ") -> (%y) part shapes symbolic {\n  %a: " + type +
+         " = Neg(%x) placement {engine = host_cpu}\n  %y: " + type +
+         " = Sin(%a) placement {engine = host_cpu}\n}\n";
 }
 
 TEST(PlanMemory, OfBoundedDimsTheLargestSizesCount) {
-  const Planned planned(R"(symbol n = dim(@main, %x, 0) in [1, 50]
-graph @main(%x: f32[n, 8]) -> (%y) shapes symbolic {
-  %a: f32[n, 8] = Neg(%x) placement {engine = host_cpu}
-  %y: f32[n, 8] = Sin(%a) placement {engine = host_cpu}
+  const Planned planned(symbolic("f32[n, 8]", "[1, 50]"));
+  EXPECT_EQ(planned.at("a").offset, Dim::fixed(0));
+  EXPECT_EQ(planned.arena_bytes(), 1600u);
+  EXPECT_TRUE(planned.at("a").bytes.is_expression());
 }
-)");
-  EXPECT_TRUE(planned.plan().is_placed);
-  EXPECT_EQ(planned.plan().arena_bytes, 1600u);
-  EXPECT_EQ(planned.at("a").bytes, 0u);  // has no fixed size
+
+// Elements of four bits lie two in a byte.
+TEST(PlanMemory, HalfBytesAreRoundedUp) {
+  EXPECT_EQ(Planned(symbolic("i4[n, 3]", "[1, 85]")).arena_bytes(), 128u);
+  EXPECT_EQ(Planned(symbolic("i4[n, 3]", "[1, 86]")).arena_bytes(), 192u);
 }
 
 TEST(PlanMemory, OfOpenDimsTheBlocksArePlacedLater) {
-  const Planned planned(R"(symbol n = dim(@main, %x, 0) in [1, 9223372036854775807]
-graph @main(%x: f32[n, 8]) -> (%y) shapes symbolic {
-  %a: f32[n, 8] = Neg(%x) placement {engine = host_cpu}
-  %y: f32[n, 8] = Sin(%a) placement {engine = host_cpu}
-}
-)");
-  EXPECT_FALSE(planned.plan().is_placed);
-  EXPECT_EQ(planned.plan().arena_buffers.size(), 1u);
-  EXPECT_EQ(planned.plan().arena_bytes, 0u);
+  const Planned planned(symbolic("f32[n, 8]", "[1, 9223372036854775807]"));
+  EXPECT_TRUE(planned.at("a").offset.is_unknown());
+  EXPECT_EQ(planned.arena().size(), 1u);
+  EXPECT_EQ(planned.arena_bytes(), 0u);
 }
 
-std::string neg_of(uint64_t elements, const std::string& dim, const std::string& head,
-                   const std::string& attributes) {
-  const std::string type = "f32[" + (dim.empty() ? std::to_string(elements) : dim) + "]";
-  return head + "graph @main(%x: " + type + ") -> (%y) " + attributes + "{\n  %a: " + type +
+std::string neg_of(uint64_t elements) {
+  const std::string type = "f32[" + std::to_string(elements) + "]";
+  return "graph @main(%x: " + type + ") -> (%y) {\n  %a: " + type +
          " = Neg(%x) placement {engine = host_cpu}\n  %y: " + type +
          " = Sin(%a) placement {engine = host_cpu}\n}\n";
 }
 
 TEST(PlanMemory, LargerArenasThanTheLoaderOpensAreRefused) {
-  EXPECT_EQ(Planned(neg_of(kOmArenaLimit / 4, "", "", "")).plan().arena_bytes, kOmArenaLimit);
-  const Planned refused(neg_of(kOmArenaLimit / 4 + 1, "", "", ""));
+  EXPECT_EQ(Planned(neg_of(kOmArenaLimit / 4)).arena_bytes(), kOmArenaLimit);
+  const Planned refused(neg_of(kOmArenaLimit / 4 + 1));
   ASSERT_TRUE(refused.error());
   EXPECT_EQ(refused.error()->code, ErrorCode::kLimit);
   EXPECT_NE(refused.error()->message.find("node 'a' (Neg)"), std::string::npos)
@@ -203,11 +222,29 @@ TEST(PlanMemory, LargerArenasThanTheLoaderOpensAreRefused) {
 
 // The bounds are only too generous: the actual sizes are placed when they are known.
 TEST(PlanMemory, LargerBoundsThanTheLoaderOpensArePlacedLater) {
-  const Planned planned(
-      neg_of(0, "n", "symbol n = dim(@main, %x, 0) in [1, 20000000000000]\n", "shapes symbolic "));
+  const Planned planned(symbolic("f32[n]", "[1, 20000000000000]"));
   ASSERT_FALSE(planned.error());
-  EXPECT_FALSE(planned.plan().is_placed);
-  EXPECT_EQ(planned.plan().arena_bytes, 0u);
+  EXPECT_TRUE(planned.at("a").offset.is_unknown());
+  EXPECT_EQ(planned.arena_bytes(), 0u);
+}
+
+// What a stream knows decides when it may take the bytes of another one's value.
+TEST(PlanMemory, BytesAreReusedByStreamsThatKnowTheyAreFree) {
+  const auto graph = [](const std::string& after) {
+    return R"(graph @main(%x: f32[100], %z: f32[100]) -> (%y, %w) {
+  %a: f32[100] = Neg(%x) placement {engine = host_cpu, stream_label = "left"}
+  %y: f32[100] = Sin(%a) placement {engine = host_cpu, stream_label = "left"}
+  %b: f32[100] = Neg(%z))" +
+           after + R"( placement {engine = host_cpu, stream_label = "right"}
+  %w: f32[100] = Sin(%b) placement {engine = host_cpu, stream_label = "right"}
+}
+)";
+  };
+  const Planned apart(graph("")), ordered(graph(" after %y"));
+  EXPECT_NE(apart.at("a").offset, apart.at("b").offset);
+  EXPECT_EQ(apart.arena_bytes(), 2 * 448u);
+  EXPECT_EQ(ordered.at("a").offset, ordered.at("b").offset);
+  EXPECT_EQ(ordered.arena_bytes(), 448u);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "common/target/multiply_adds.h"
 #include "common/target/profile.h"
 #include "common/text/text.h"
+#include "stages/build/memory/plan_memory.h"
 #include "stages/build/package/check_appended.h"
 #include "stages/build/package/emit_part.h"
 
@@ -236,9 +237,9 @@ Result<void> ModelEmitter::emit_signature(const Graph& graph, bool has_symbolic)
       refused);
 }
 
-Result<void> ModelEmitter::emit_part(const PlannedPart& part, bool under_root) {
-  if (!under_root) SLUICE_TRY(check_appended(*part.graph, {}));
-  PartEmitter(*this, part, *model_.add_parts()).run(under_root);
+Result<void> ModelEmitter::emit_part(const Graph& graph, bool under_root) {
+  if (!under_root) SLUICE_TRY(check_appended(graph, {}));
+  PartEmitter(*this, graph, *model_.add_parts()).run(under_root);
   return {};
 }
 

@@ -8,8 +8,6 @@
 #include "common/base/result.h"
 #include "common/ir/module.h"
 #include "model.pb.h"
-#include "stages/build/memory/plan_memory.h"
-#include "stages/build/tasks/tasks.h"
 
 namespace sluice {
 
@@ -20,13 +18,6 @@ struct KernelStore {
   // By KernelId of the module: index into ModelDef.kernels, -1 for unused ones.
   std::vector<int32_t> kernel_ids;
   uint64_t bytes = 0;
-};
-
-// A graph that becomes a fixed part.
-struct PlannedPart {
-  const Graph* graph = nullptr;
-  TaskList list;
-  MemoryPlan plan;
 };
 
 // Emits the tables that all parts share: types, nodes, kernels. Segments are emitted elsewhere.
@@ -40,9 +31,9 @@ class ModelEmitter {
   // some part is symbolic, their dims, from which all sizes are computed. Returns kNotBuildable for
   // types that a compiled model cannot express.
   Result<void> emit_signature(const Graph& graph, bool has_symbolic);
-  // Emits one part. Returns kNotBuildable when the whole model is one part and a value is to be
-  // appended to in place, which only states are.
-  Result<void> emit_part(const PlannedPart& part, bool under_root);
+  // Emits one scheduled part. Returns kNotBuildable when the whole model is one part and a value is
+  // to be appended to in place, which only states are.
+  Result<void> emit_part(const Graph& graph, bool under_root);
   // Emits the nodes of a root graph, in order, and the states that its parts keep in place. Must
   // run after the parts. Returns kNotBuildable when a value that is not a state is to be appended
   // to in place.
@@ -84,6 +75,6 @@ std::string shown_name(const Node& node);
 // Makes the graph that contains the nodes of a part's host tasks, each alone with inputs and
 // results of its own; node ids are the order of the tasks. Without host tasks the module has no
 // graph.
-Module make_host_graph(const Graph& part, const TaskList& list);
+Module make_host_graph(const Graph& part);
 
 }  // namespace sluice

@@ -2,35 +2,43 @@
 
 #include <algorithm>
 
+#include "common/ir/append_axis.h"
 #include "common/ir/value_storage.h"
+#include "stages/build/memory/plan_memory.h"
+#include "stages/build/memory/value_bytes.h"
+#include "stages/build/parts.h"
 
 namespace sluice {
 namespace {
 
 // Returns the engine that runs the task; copies of all kinds are the device's own.
-EngineId engine_of(const Task& task) {
-  if (task.kind == TaskKind::kLaunch) return task.node->placement.engine;
-  return task.kind == TaskKind::kHost ? EngineId::kHostCpu : EngineId::kRts;
-}
-
-// Returns a name for people: that of the model, or what tells a value without one apart.
-std::string shown_name(const Value& value) {
-  if (!value.name().empty() || value.producer() == nullptr) return value.name();
-  return fmt::format("{}%{}", shown_name(*value.producer()), value.id());
+EngineId engine_of(const Node& node) {
+  switch (task_kind(node)) {
+    case TaskKind::kLaunch:
+      return node.placement.engine;
+    case TaskKind::kHost:
+      return EngineId::kHostCpu;
+    case TaskKind::kCopy:
+    case TaskKind::kAppend:
+      return EngineId::kRts;
+  }
+  return EngineId::kNone;
 }
 
 }  // namespace
 
 void PartEmitter::run(bool under_root) {
   if (under_root) emit_bindings();
-  for (const Value* input : planned_.graph->inputs()) {
-    if (input->is_constant()) continue;
-    ++inputs_;
-    value_id(*input);
+  for (uint32_t id = 0, count = 0; id < graph_.buffers.size(); ++id) {
+    if (graph_.buffers[id].memory == MemoryClass::kArena) arena_ids_[id] = count++;
   }
-  for (const Task& task : planned_.list.tasks) emit_task(task);
-  for (const Alias& alias : planned_.list.aliases) emit_alias(alias);
+  emit_values_of_inputs();
+  for (const Node* task : tasks_of(graph_)) emit_task(*task);
+  for (const Node& node : graph_.nodes()) {
+    if (node.placement.no_task) emit_alias(node);
+  }
   emit_memory();
+  emit_streams();
   part_.set_value_names(value_names_.SerializeAsString());
 }
 
@@ -40,121 +48,156 @@ void PartEmitter::emit_bindings() {
     binding.set_name(value.name());
     binding.set_type(model_.type_index(value.type()));
   };
-  for (const Value* input : planned_.graph->inputs()) {
+  for (const Value* input : graph_.inputs()) {
     if (!input->is_constant()) emit(*input, *part_.add_inputs());
   }
-  for (const Value* output : planned_.graph->outputs()) emit(*output, *part_.add_outputs());
+  for (const Value* output : graph_.outputs()) emit(*output, *part_.add_outputs());
 }
 
-uint32_t PartEmitter::region_of(const ValuePlace& place) const {
-  switch (place.place) {
-    case Place::kArena:
+void PartEmitter::emit_values_of_inputs() {
+  for (const Value* input : graph_.inputs()) inputs_ += input->is_constant() ? 0 : 1;
+  for (const Value* input : graph_.inputs()) {
+    if (!input->is_constant()) value_id(*input);
+  }
+}
+
+uint32_t PartEmitter::region_of(const MemoryBuffer& buffer) const {
+  switch (buffer.memory) {
+    case MemoryClass::kArena:
       return pb::REGION_ARENA;
-    case Place::kWeights:
+    case MemoryClass::kWeights:
       return pb::REGION_WEIGHTS;
-    case Place::kInput:
-      return pb::REGION_FIRST_BINDING + place.binding;
-    case Place::kOutput:
-      return pb::REGION_FIRST_BINDING + inputs_ + place.binding;
+    case MemoryClass::kInput:
+      return pb::REGION_FIRST_BINDING + buffer.binding;
+    case MemoryClass::kOutput:
+      return pb::REGION_FIRST_BINDING + inputs_ + buffer.binding;
   }
   return pb::REGION_ARENA;
 }
 
-uint32_t PartEmitter::add_value(const Value& value, uint32_t region, uint64_t offset,
-                                uint64_t bytes, int32_t buffer) {
-  value_names_.add_name(shown_name(value));
+// Returns a name for people: that of the model, or what tells a value without one apart.
+std::string PartEmitter::name_of(const Value& value) const {
+  const Node* producer = value.producer();
+  if (!value.name().empty() || producer == nullptr) return value.name();
+  if (copied_output(*producer)) return producer->input(0)->name();
+  return fmt::format("{}%{}", shown_name(*producer), value.id());
+}
+
+uint32_t PartEmitter::add_value(const Value& value) {
+  const MemoryBuffer& buffer = buffer_of(value);
+  const uint32_t arena_id = arena_ids_[static_cast<size_t>(value.place().buffer)];
+  const bool is_bound_later = is_symbolic() && arena_id != kNoId;
+  const int64_t start = buffer.offset.is_fixed() ? buffer.offset.value : 0;
+  value_names_.add_name(name_of(value));
   part_.add_value_type(model_.type_index(value.type()));
-  part_.add_value_region(region);
-  part_.add_value_offset(offset);
-  part_.add_value_bytes(bytes);
+  part_.add_value_region(region_of(buffer));
+  part_.add_value_offset(
+      is_bound_later ? 0 : static_cast<uint64_t>(start + value.place().offset.value));
+  part_.add_value_bytes(storage_bytes(value));
   part_.add_value_storage(is_stored_dense(value) ? 0
                                                  : 1 + model_.storage_index(value.storage()->map));
-  if (is_symbolic())
-    def_.mutable_symbolic()->add_value_buffer(buffer < 0 ? kNoId : static_cast<uint32_t>(buffer));
+  if (is_symbolic()) def_.mutable_symbolic()->add_value_buffer(arena_id);
   return static_cast<uint32_t>(part_.value_type_size() - 1);
 }
 
 uint32_t PartEmitter::value_id(const Value& value) {
   uint32_t& id = value_ids_[static_cast<size_t>(value.id())];
-  if (id == kNoId) {
-    const ValuePlace& place = planned_.plan.places[static_cast<size_t>(value.id())];
-    const bool is_bound_later = is_symbolic() && place.buffer >= 0;
-    id = add_value(value, region_of(place), is_bound_later ? 0 : place.offset, place.bytes,
-                   place.buffer);
-  }
+  if (id == kNoId) id = add_value(value);
   return id;
 }
 
 // Emits the kind and target of the task.
-void PartEmitter::emit_task_kind(const Task& task) {
+void PartEmitter::emit_task_kind(const Node& node) {
   const auto emit = [&](pb::TaskKind kind, uint32_t target) {
     part_.add_task_kind(kind);
     part_.add_task_target(target);
   };
-  switch (task.kind) {
+  switch (task_kind(node)) {
     case TaskKind::kLaunch:
       scratch_bytes_ =
-          std::max(scratch_bytes_,
-                   planned_.graph->module().kernel(task.node->placement.kernel).scratch_bytes);
-      return emit(pb::TASK_LAUNCH, model_.kernel_index(task.node->placement.kernel));
+          std::max(scratch_bytes_, graph_.module().kernel(node.placement.kernel).scratch_bytes);
+      return emit(pb::TASK_LAUNCH, model_.kernel_index(node.placement.kernel));
     case TaskKind::kHost:
       return emit(pb::TASK_HOST, next_host_node_++);
     case TaskKind::kAppend:
-      return emit(pb::TASK_APPEND, task.axis);
+      return emit(pb::TASK_APPEND, static_cast<uint32_t>(*append_axis(node.output())));
     case TaskKind::kCopy:
       return emit(pb::TASK_COPY, 0);
   }
 }
 
-void PartEmitter::emit_task(const Task& task) {
-  part_.add_task_stream(0);
-  emit_task_kind(task);
-  if (task.node == nullptr) {
-    emit_output_copy(task);
-  } else {
-    part_.add_task_node(model_.emit_node(*task.node, engine_of(task)));
-    part_.add_task_outputs(static_cast<uint32_t>(task.outputs.size()));
-    for (const Value* value : task.outputs) part_.add_operand(value_id(*value));
-    for (const Value* value : task.inputs)
-      part_.add_operand(value == nullptr ? kNoId : value_id(*value));
-  }
+void PartEmitter::emit_event(pb::TaskKind kind, const Node& node, uint32_t event,
+                             uint32_t node_index) {
+  part_.add_task_stream(static_cast<uint32_t>(node.placement.stream));
+  part_.add_task_kind(kind);
+  part_.add_task_target(event);
+  part_.add_task_node(node_index);
+  part_.add_task_outputs(0);
   part_.add_task_operand_end(static_cast<uint32_t>(part_.operand_size()));
+  events_ = std::max(events_, event + 1);
 }
 
-void PartEmitter::emit_output_copy(const Task& task) {
-  const Value& source = *task.inputs[0];
-  const uint32_t region =
-      pb::REGION_FIRST_BINDING + inputs_ + static_cast<uint32_t>(task.copied_output);
-  part_.add_task_node(model_.emit_node(source.name(), "MemCopy", engine_name(EngineId::kRts), 0));
-  part_.add_task_outputs(1);
-  part_.add_operand(add_value(source, region, 0, storage_bytes(source), -1));
-  part_.add_operand(value_id(source));
+void PartEmitter::emit_task(const Node& node) {
+  const uint32_t index = model_.emit_node(node, engine_of(node));
+  for (const uint32_t event : node.placement.waits) emit_event(pb::TASK_WAIT, node, event, index);
+  const auto task = static_cast<uint32_t>(part_.task_kind_size());
+  task_ids_.push_back(task);
+  made_by_[static_cast<size_t>(node.id())] = task;
+  part_.add_task_stream(static_cast<uint32_t>(node.placement.stream));
+  emit_task_kind(node);
+  part_.add_task_node(index);
+  part_.add_task_outputs(static_cast<uint32_t>(node.output_count()));
+  for (size_t k = 0; k < node.output_count(); ++k) part_.add_operand(value_id(node.output(k)));
+  for (size_t i = 0; i < node.input_count(); ++i)
+    part_.add_operand(node.input(i) == nullptr ? kNoId : value_id(*node.input(i)));
+  part_.add_task_operand_end(static_cast<uint32_t>(part_.operand_size()));
+  for (const uint32_t event : node.placement.records)
+    emit_event(pb::TASK_RECORD, node, event, index);
 }
 
-void PartEmitter::emit_alias(const Alias& alias) {
+// Emits a view: complete once the task that makes its bytes has run, those of inputs and constants
+// from the beginning.
+void PartEmitter::emit_alias(const Node& view) {
+  const Value &value = view.output(), &base = viewed(value);
   if (is_symbolic()) {
-    def_.mutable_symbolic()->add_view_value(value_id(*alias.value));
-    def_.mutable_symbolic()->add_view_of(value_id(*alias.of));
+    def_.mutable_symbolic()->add_view_value(value_id(value));
+    def_.mutable_symbolic()->add_view_of(value_id(base));
   }
-  if (alias.after < 0) return;  // a view of an input or a constant, which no task writes
-  part_.add_alias_value(value_id(*alias.value));
-  part_.add_alias_after_task(static_cast<uint32_t>(alias.after));
+  if (base.producer() == nullptr) return;
+  part_.add_alias_value(value_id(value));
+  part_.add_alias_after_task(made_by_[static_cast<size_t>(base.producer()->id())]);
 }
 
 void PartEmitter::emit_memory() {
   pb::MemoryDef& memory = *part_.mutable_memory();
-  memory.set_arena_bytes(planned_.plan.arena_bytes);
+  uint64_t arena_bytes = 0;
+  for (const MemoryBuffer& buffer : graph_.buffers) {
+    if (buffer.memory != MemoryClass::kArena || !buffer.offset.is_fixed()) continue;
+    arena_bytes = std::max(arena_bytes, static_cast<uint64_t>(buffer.offset.value) +
+                                            arena_bytes_of(graph_.module(), buffer));
+  }
+  memory.set_arena_bytes(arena_bytes);
   memory.set_scratch_bytes(scratch_bytes_);
-  part_.add_streams()->set_name("main");
   if (is_symbolic()) emit_buffers();
+}
+
+void PartEmitter::emit_streams() {
+  for (const std::string& name : graph_.streams) part_.add_streams()->set_name(name);
+  for (uint32_t event = 0; event < events_; ++event)
+    part_.add_events()->set_name(fmt::format("e{}", event));
 }
 
 void PartEmitter::emit_buffers() {
   pb::SymbolicPart& symbolic = *def_.mutable_symbolic();
-  for (const Buffer& buffer : planned_.plan.arena_buffers) {
-    symbolic.add_buffer_first(static_cast<uint32_t>(buffer.first));
-    symbolic.add_buffer_last(static_cast<uint32_t>(buffer.last));
-    if (planned_.plan.is_placed) symbolic.add_buffer_offset(buffer.offset);
+  const HappensBefore order(graph_);
+  for (const MemoryBuffer& buffer : graph_.buffers) {
+    if (buffer.memory != MemoryClass::kArena) continue;
+    const Buffer range = arena_buffer(buffer, order, 0);
+    const auto first = static_cast<size_t>(range.first), last = static_cast<size_t>(range.last);
+    symbolic.add_buffer_first(buffer.live.empty() ? 0 : task_ids_[first]);
+    symbolic.add_buffer_last(buffer.live.empty() ? 0 : task_ids_[last]);
+    if (buffer.offset.is_fixed())
+      symbolic.add_buffer_offset(static_cast<uint64_t>(buffer.offset.value));
   }
 }
 

@@ -1,4 +1,4 @@
-// Emits one part of a ModelDef: values, tasks and memory.
+// Emits one part of a ModelDef: values, tasks and memory, as its schedule says.
 #pragma once
 
 #include <vector>
@@ -9,12 +9,14 @@ namespace sluice {
 
 class PartEmitter {
  public:
-  PartEmitter(ModelEmitter& model, const PlannedPart& planned, pb::PartDef& def)
+  PartEmitter(ModelEmitter& model, const Graph& graph, pb::PartDef& def)
       : model_(model),
-        planned_(planned),
+        graph_(graph),
         def_(def),
         part_(*def.mutable_fixed()),
-        value_ids_(planned.graph->value_limit(), kNoId) {}
+        value_ids_(graph.value_limit(), kNoId),
+        arena_ids_(graph.buffers.size(), kNoId),
+        made_by_(graph.node_limit(), kNoId) {}
 
   void run(bool under_root);
 
@@ -22,26 +24,35 @@ class PartEmitter {
   static constexpr uint32_t kNoId = 0xffffffff;
 
   void emit_bindings();
-  void emit_task(const Task& task);
-  void emit_task_kind(const Task& task);
-  void emit_output_copy(const Task& task);
-  void emit_alias(const Alias& alias);
+  void emit_values_of_inputs();
+  void emit_task(const Node& node);
+  void emit_task_kind(const Node& node);
+  void emit_event(pb::TaskKind kind, const Node& node, uint32_t event, uint32_t node_index);
+  void emit_alias(const Node& view);
   void emit_memory();
+  void emit_streams();
   void emit_buffers();
-  bool is_symbolic() const { return planned_.graph->shapes == ShapeClass::kSymbolic; }
-  uint32_t region_of(const ValuePlace& place) const;
-  uint32_t add_value(const Value& value, uint32_t region, uint64_t offset, uint64_t bytes,
-                     int32_t buffer);
+  bool is_symbolic() const { return graph_.shapes == ShapeClass::kSymbolic; }
+  const MemoryBuffer& buffer_of(const Value& value) const {
+    return graph_.buffers[static_cast<size_t>(value.place().buffer)];
+  }
+  uint32_t region_of(const MemoryBuffer& buffer) const;
   uint32_t value_id(const Value& value);
+  uint32_t add_value(const Value& value);
+  std::string name_of(const Value& value) const;
 
   ModelEmitter& model_;
-  const PlannedPart& planned_;
+  const Graph& graph_;
   pb::PartDef& def_;
   pb::FixedPart& part_;
   std::vector<uint32_t> value_ids_;  // by value id of the graph
+  std::vector<uint32_t> arena_ids_;  // by buffer of the graph: its number among those of the arena
+  std::vector<uint32_t> task_ids_;   // by position in the schedule, in which events are no tasks
+  std::vector<uint32_t> made_by_;    // by node id: its task
   pb::ValueNamesDef value_names_;
   uint32_t inputs_ = 0;
   uint32_t next_host_node_ = 0;
+  uint32_t events_ = 0;
   uint64_t scratch_bytes_ = 0;
 };
 

@@ -12,10 +12,12 @@
 #include "common/omcheck/stream_checker.h"
 #include "common/omfile/om_writer.h"
 #include "common/ops/attributes.h"
+#include "common/verify/verify.h"
 #include "stages/build/build.h"
 #include "stages/build/package/emit_model.h"
 #include "stages/build/package/root_graph.h"
 #include "stages/build/package/verify_loadable.h"
+#include "stages/build/parts.h"
 #include "stages/build/walk.h"
 #include "stages/build/weights/layout_weights.h"
 #include "stages/build/weights/stream_weights.h"
@@ -88,60 +90,28 @@ Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes,
                     "the tasks and memory that were planned do not fit together:{}", findings);
 }
 
-// Returns the graphs that become fixed parts: the whole one, or those that a root calls.
-std::vector<const Graph*> part_graphs(const Graph& root, bool has_root) {
-  if (!has_root) return {&root};
-  std::vector<const Graph*> graphs;
-  for (const Node& node : root.nodes()) {
-    if (node.op() == Op::kCall) graphs.push_back(node.get(attributes::Call::graph));
-  }
-  return graphs;
-}
-
-Result<std::vector<PlannedPart>> plan_parts(const Graph& root, bool has_root,
-                                            WeightLayout& layout) {
-  std::vector<PlannedPart> parts;
-  for (const Graph* graph : part_graphs(root, has_root)) {
-    add_work(Work::kNodeVisits, graph->node_count());
-    SLUICE_ASSIGN(TaskList list, make_tasks(*graph));
-    parts.push_back({graph, std::move(list), {}});
-    add_weights(root.module(), parts.back().list, layout);
-  }
-  layout.offsets.resize(root.module().segment_count(), UINT64_MAX);
-  for (PlannedPart& part : parts) {
-    SLUICE_ASSIGN(part.plan, plan_memory(*part.graph, part.list, layout.offsets));
-    add_work(Work::kBuffers, part.plan.arena_buffers.size());
-    add_work(Work::kBufferPairs, part.plan.buffer_pairs);
-  }
-  if (has_root) {
-    for (const SegmentId segment : root_weights(root)) add_weight(root.module(), segment, layout);
-  }
-  add_work(Work::kConstants, layout.segments.size());
-  return parts;
-}
-
 // launches: find_launches of a root that is walked; nothing when the root is one part.
 Result<pb::ModelDef> emit(const Graph& root, const std::optional<std::vector<bool>>& launches,
-                          const std::vector<PlannedPart>& parts, KernelStore& kernels) {
+                          const std::vector<Graph*>& parts, KernelStore& kernels) {
   ModelEmitter emitter(root.module(), kernels);
-  const bool has_symbolic = std::any_of(parts.begin(), parts.end(), [](const PlannedPart& part) {
-    return part.graph->shapes == ShapeClass::kSymbolic;
+  const bool has_symbolic = std::any_of(parts.begin(), parts.end(), [](const Graph* part) {
+    return part->shapes == ShapeClass::kSymbolic;
   });
   SLUICE_TRY(emitter.emit_signature(root, has_symbolic));
-  for (const PlannedPart& part : parts) {
-    SLUICE_TRY(emitter.emit_part(part, launches.has_value()));
-    add_work(Work::kNodeVisits, part.graph->node_count());
-    add_work(Work::kTasks, part.list.tasks.size());
+  for (const Graph* part : parts) {
+    SLUICE_TRY(emitter.emit_part(*part, launches.has_value()));
+    add_work(Work::kNodeVisits, part->node_count());
+    add_work(Work::kTasks, tasks_of(*part).size());
   }
   if (launches.has_value()) SLUICE_TRY(emitter.emit_root(root, *launches));
   return emitter.finish();
 }
 
 Result<void> add_graphs(const Graph& root, const std::optional<std::vector<bool>>& launches,
-                        const std::vector<PlannedPart>& parts, const WeightLayout& layout,
+                        const std::vector<Graph*>& parts, const WeightLayout& layout,
                         pb::ModelDef& model, GraphSegments& graphs) {
   for (size_t i = 0; i < parts.size(); ++i) {
-    Module host = make_host_graph(*parts[i].graph, parts[i].list);
+    Module host = make_host_graph(*parts[i]);
     if (host.root().node_count() == 0) continue;
     pb::FixedPart& part = *model.mutable_parts(static_cast<int>(i))->mutable_fixed();
     SLUICE_ASSIGN(const uint32_t segment, graphs.add(std::move(host), true));
@@ -186,15 +156,20 @@ void warn_of_root(const Graph& root) {
 }  // namespace
 
 Result<void> write_model(Module& module, const StageArgs& args) {
+  if (!args.options.text("stop-after").empty()) return write_graph_output(module, args);
   module.compact();
   const Graph& root = module.root();
-  SLUICE_TRY(check_sizes(root));
+  // Passes that the level needs may have been left out.
+  const bool is_chosen = !args.options.text("passes").empty() || !args.options.text("skip").empty();
+  if (is_chosen) SLUICE_TRY(verify(module, Level::kScheduled));
   const bool has_root = is_walked(root);
-  WorkReport planning("plan-memory", root.node_count());
-  WeightLayout layout;
-  SLUICE_ASSIGN(const std::vector<PlannedPart> parts, plan_parts(root, has_root, layout));
-  args.report->push_back(planning.done(module, false));
-  if (has_root) warn_of_root(root);
+  const std::vector<Graph*> parts = scheduled_graphs(root);
+  SLUICE_ASSIGN(WeightLayout layout, read_layout(module, parts));
+  if (has_root) {
+    for (const SegmentId segment : root_weights(root)) add_weight(module, segment, layout);
+    warn_of_root(root);
+  }
+  add_work(Work::kConstants, layout.segments.size());
   WorkReport emitting("emit-tasks", root.node_count());
   KernelStore kernels;
   std::optional<std::vector<bool>> launches;

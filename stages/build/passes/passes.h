@@ -8,5 +8,12 @@
 namespace sluice {
 
 Result<bool> link_subgraphs(Graph& graph, const Options& options);
+Result<bool> insert_output_copies(Graph& graph, const Options& options);
+Result<bool> assign_streams(Graph& graph, const Options& options);
+Result<bool> insert_events(Graph& graph, const Options& options);
+Result<bool> assign_buffers(Graph& graph, const Options& options);
+Result<bool> layout_weights(Graph& graph, const Options& options);
+// Returns kLimit when a part of fixed sizes needs a larger arena than any model may have.
+Result<bool> plan_memory(Graph& graph, const Options& options);
 
 }  // namespace sluice

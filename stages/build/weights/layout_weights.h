@@ -5,19 +5,19 @@
 #include <vector>
 
 #include "common/ir/module.h"
-#include "stages/build/tasks/tasks.h"
 
 namespace sluice {
 
 struct WeightLayout {
-  std::vector<SegmentId> segments;  // in order of first use
-  std::vector<uint64_t> offsets;    // by SegmentId; multiples of 64
+  std::vector<SegmentId> segments;  // in the order of their offsets
+  std::vector<uint64_t> offsets;    // by SegmentId; multiples of 64; UINT64_MAX: none
   uint64_t bytes = 0;
 };
 
-// Lays out the constants that tasks read or that are outputs, after those already there.
-void add_weights(const Module& module, const TaskList& list, WeightLayout& layout);
-// Lays out one constant.
+// Returns the layout that the buffers of the graphs say. Returns kVerifyFailed when a constant has
+// two places, or shares bytes with another one, which a schedule that was edited may say.
+Result<WeightLayout> read_layout(const Module& module, const std::vector<Graph*>& graphs);
+// Lays out one constant, behind those already there.
 void add_weight(const Module& module, SegmentId segment, WeightLayout& layout);
 
 }  // namespace sluice

@@ -1,0 +1,69 @@
+#include "common/graphfile/reader.h"
+
+namespace sluice::graphfile {
+namespace {
+
+Result<void> read_streams(const fb::Graph& row, const std::vector<std::string_view>& strings,
+                          Graph& graph, Budget& budget) {
+  for (size_t i = 0; i < size_of(row.streams()); ++i) {
+    const uint32_t name = row.streams()->Get(static_cast<uint32_t>(i));
+    if (name >= strings.size()) return bad_file("a stream has the name {}", name);
+    SLUICE_TRY(budget.charge(strings[name].size() + 1, 1));
+    graph.streams.emplace_back(strings[name]);
+  }
+  return {};
+}
+
+Result<void> read_buffers(const fb::Graph& row, const FileTables& tables, Graph& graph,
+                          Budget& budget) {
+  SLUICE_TRY(budget.charge(size_of(row.buffers()), sizeof(fb::MemoryBuffer)));
+  if (!is_aligned(row.buffers())) return bad_file("buffers are not aligned");
+  for (size_t i = 0; i < size_of(row.buffers()); ++i) {
+    const fb::MemoryBuffer& each = *row.buffers()->Get(static_cast<uint32_t>(i));
+    if (each.memory() > static_cast<uint8_t>(MemoryClass::kOutput))
+      return bad_file("buffer {} is of memory class {}", i, each.memory());
+    MemoryBuffer& buffer = graph.buffers.emplace_back();
+    buffer.memory = static_cast<MemoryClass>(each.memory());
+    buffer.binding = each.binding();
+    SLUICE_ASSIGN(buffer.bytes, read_dim(each.bytes(), tables, graph.module()));
+    SLUICE_ASSIGN(buffer.offset, read_dim(each.offset(), tables, graph.module()));
+  }
+  return {};
+}
+
+Result<void> read_live_ranges(const fb::Graph& row, Graph& graph, Budget& budget) {
+  SLUICE_TRY(budget.charge(size_of(row.live()), sizeof(fb::LiveRange)));
+  for (size_t i = 0; i < size_of(row.live()); ++i) {
+    const fb::LiveRange& range = *row.live()->Get(static_cast<uint32_t>(i));
+    if (range.buffer() >= graph.buffers.size())
+      return bad_file("a live range is of buffer {}", range.buffer());
+    graph.buffers[range.buffer()].live.push_back({range.stream(), range.first(), range.last()});
+  }
+  return {};
+}
+
+Result<void> read_places(const fb::Graph& row, const FileTables& tables, Graph& graph,
+                         Budget& budget) {
+  SLUICE_TRY(budget.charge(size_of(row.places()), sizeof(fb::MemoryPlace)));
+  if (!is_aligned(row.places())) return bad_file("places are not aligned");
+  for (size_t i = 0; i < size_of(row.places()); ++i) {
+    const fb::MemoryPlace& place = *row.places()->Get(static_cast<uint32_t>(i));
+    if (place.value() >= graph.value_limit() || place.buffer() >= graph.buffers.size())
+      return bad_file("value {} lies in buffer {}", place.value(), place.buffer());
+    SLUICE_ASSIGN(const Dim offset, read_dim(place.offset(), tables, graph.module()));
+    graph.values()[place.value()].set_place({static_cast<int32_t>(place.buffer()), offset});
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> read_schedule(const fb::Graph& row, const std::vector<std::string_view>& strings,
+                           const FileTables& tables, Graph& graph, Budget& budget) {
+  SLUICE_TRY(read_streams(row, strings, graph, budget));
+  SLUICE_TRY(read_buffers(row, tables, graph, budget));
+  SLUICE_TRY(read_live_ranges(row, graph, budget));
+  return read_places(row, tables, graph, budget);
+}
+
+}  // namespace sluice::graphfile

@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <charconv>
+
+#include "common/text/parser.h"
+
+namespace sluice::text {
+
+// Parses: stream "name".
+Result<void> ModuleParser::parse_stream(Graph& graph) {
+  SLUICE_TRY(advance());
+  const size_t offset = token().offset;
+  SLUICE_ASSIGN(std::string name, take_name("the name of a stream"));
+  if (std::ranges::find(graph.streams, name) != graph.streams.end())
+    return lexer_.error_at(offset, fmt::format("stream '{}' stands twice", name));
+  graph.streams.push_back(std::move(name));
+  return {};
+}
+
+Result<uint32_t> ModuleParser::take_stream(const Graph& graph) {
+  const size_t offset = token().offset;
+  SLUICE_ASSIGN(const std::string name, take_name("the name of a stream"));
+  const auto found = std::ranges::find(graph.streams, name);
+  if (found == graph.streams.end())
+    return lexer_.error_at(offset, fmt::format("there is no stream '{}' above", name));
+  return static_cast<uint32_t>(found - graph.streams.begin());
+}
+
+// Parses: b<number>.
+Result<int32_t> ModuleParser::take_buffer() {
+  const Token name = token();
+  int32_t number = -1;
+  const char* end = name.text.data() + name.text.size();
+  const bool is_buffer = name.kind == TokenKind::kWord && name.text.starts_with('b');
+  if (is_buffer) {
+    const auto [stop, error] = std::from_chars(name.text.data() + 1, end, number);
+    if (stop != end || error != std::errc()) number = -1;
+  }
+  if (number < 0) return unexpected("a buffer (b0, b1, …)");
+  SLUICE_TRY(advance());
+  return number;
+}
+
+// Parses: buffer b0 = class [binding] bytes dim [offset dim] [live "stream" [first, last], …].
+Result<void> ModuleParser::parse_buffer(Graph& graph) {
+  SLUICE_TRY(advance());
+  const size_t offset = token().offset;
+  SLUICE_ASSIGN(const int32_t number, take_buffer());
+  if (number != static_cast<int64_t>(graph.buffers.size()))
+    return lexer_.error_at(offset,
+                           fmt::format("buffer b{} stands where b{} is due: they are numbered in "
+                                       "order",
+                                       number, graph.buffers.size()));
+  SLUICE_TRY(expect("="));
+  const auto memory = memory_class_from_name(token().text);
+  if (!memory) return unexpected("a memory class (arena, weights, input, output)");
+  SLUICE_TRY(advance());
+  MemoryBuffer buffer;
+  buffer.memory = *memory;
+  if (*memory == MemoryClass::kInput || *memory == MemoryClass::kOutput) {
+    SLUICE_ASSIGN(const int64_t binding, take_int("the index of an input or output", 0, INT32_MAX));
+    buffer.binding = static_cast<uint32_t>(binding);
+  }
+  SLUICE_TRY(expect("bytes"));
+  SLUICE_ASSIGN(buffer.bytes, parse_dim());
+  SLUICE_ASSIGN(const bool has_offset, skip("offset"));
+  if (has_offset) {
+    SLUICE_ASSIGN(buffer.offset, parse_dim());
+  }
+  SLUICE_TRY(parse_live_ranges(graph, buffer));
+  graph.buffers.push_back(std::move(buffer));
+  return {};
+}
+
+Result<void> ModuleParser::parse_live_ranges(const Graph& graph, MemoryBuffer& buffer) {
+  SLUICE_ASSIGN(bool is_more, skip("live"));
+  while (is_more) {
+    LiveRange& range = buffer.live.emplace_back();
+    SLUICE_ASSIGN(range.stream, take_stream(graph));
+    SLUICE_TRY(expect("["));
+    SLUICE_ASSIGN(const int64_t first, take_int("the position of a task", 0, UINT32_MAX));
+    SLUICE_TRY(expect(","));
+    SLUICE_ASSIGN(const int64_t last, take_int("the position of a task", first, UINT32_MAX));
+    SLUICE_TRY(expect("]"));
+    range.first = static_cast<uint32_t>(first);
+    range.last = static_cast<uint32_t>(last);
+    SLUICE_ASSIGN(is_more, skip(","));
+  }
+  return {};
+}
+
+// Parses, after "at": b<number> [+ offset].
+Result<MemoryPlace> ModuleParser::parse_place() {
+  MemoryPlace place;
+  SLUICE_ASSIGN(place.buffer, take_buffer());
+  SLUICE_ASSIGN(const bool has_offset, skip("+"));
+  if (has_offset) {
+    SLUICE_ASSIGN(place.offset, parse_dim());
+  }
+  return place;
+}
+
+// Parses: [0, 1, …].
+Result<std::vector<uint32_t>> ModuleParser::take_events() {
+  std::vector<uint32_t> events;
+  SLUICE_TRY(expect("["));
+  while (!token().is("]")) {
+    if (!events.empty()) SLUICE_TRY(expect(","));
+    SLUICE_ASSIGN(const int64_t event, take_int("the number of an event", 0, INT32_MAX));
+    events.push_back(static_cast<uint32_t>(event));
+  }
+  SLUICE_TRY(advance());
+  return events;
+}
+
+// Checks that the buffers exist: inputs name them before the lines that define them.
+Result<void> ModuleParser::check_places(const Scope& scope, const Graph& graph) const {
+  for (const Value& value : graph.values()) {
+    const int32_t buffer = value.place().buffer;
+    if (buffer >= static_cast<int64_t>(graph.buffers.size())) {
+      return lexer_.error(fmt::format("{} has a value at b{}, and {} buffers", scope.name, buffer,
+                                      graph.buffers.size()));
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice::text

@@ -1,0 +1,56 @@
+// Prints the facts of a schedule:
+//
+//   stream "main"
+//   buffer b0 = arena bytes 4096 offset 0 live "main" [2, 5]
+//   buffer b1 = output 0 bytes 4*n live "main" [5, 5]
+//   %y: f32[n] at b1 = ...
+//   %z: f32[16] at b0 + 64 = ...
+#include "common/text/names.h"
+#include "common/text/printer.h"
+
+namespace sluice::text {
+
+std::string stream_name(const Graph& graph, uint32_t stream) {
+  return stream < graph.streams.size() ? quoted(graph.streams[stream])
+                                       : fmt::format("\"stream {}\"", stream);
+}
+
+std::string print_buffer(const Graph& graph, const MemoryBuffer& buffer) {
+  const Module& module = graph.module();
+  std::string text(memory_class_name(buffer.memory));
+  if (buffer.memory == MemoryClass::kInput || buffer.memory == MemoryClass::kOutput)
+    text += fmt::format(" {}", buffer.binding);
+  text += " bytes " + print_dim(module, buffer.bytes);
+  if (!buffer.offset.is_unknown()) text += " offset " + print_dim(module, buffer.offset);
+  std::string_view before = " live ";
+  for (const LiveRange& range : buffer.live) {
+    text += fmt::format("{}{} [{}, {}]", before, stream_name(graph, range.stream), range.first,
+                        range.last);
+    before = ", ";
+  }
+  return text;
+}
+
+std::string print_place(const Value& value) {
+  const MemoryPlace& place = value.place();
+  const Graph& graph = value.graph();
+  const std::string text = print_buffer(graph, graph.buffers[static_cast<size_t>(place.buffer)]);
+  return place.offset == Dim::fixed(0) ? text
+                                       : print_dim(graph.module(), place.offset) + " into " + text;
+}
+
+void ModulePrinter::schedule(const Graph& graph) {
+  for (const std::string& name : graph.streams) out_ += fmt::format("  stream {}\n", quoted(name));
+  for (size_t id = 0; id < graph.buffers.size(); ++id)
+    out_ += fmt::format("  buffer b{} = {}\n", id, print_buffer(graph, graph.buffers[id]));
+}
+
+std::string ModulePrinter::place(const Value& value) const {
+  const MemoryPlace& place = value.place();
+  if (place.buffer < 0) return {};
+  const bool is_first = place.offset == Dim::fixed(0);
+  return fmt::format(" at b{}{}", place.buffer,
+                     is_first ? "" : " + " + print_dim(module_, place.offset));
+}
+
+}  // namespace sluice::text

@@ -1,0 +1,120 @@
+// Draws the arenas of a schedule: time runs to the right, a column for each task; bytes downwards.
+// A rectangle is a buffer while it is live; its title names the values that lie in it.
+#include <algorithm>
+
+#include "common/text/names.h"
+#include "common/tools/show.h"
+
+namespace sluice {
+namespace {
+
+constexpr double kWidth = 1200, kHeight = 600, kMargin = 40, kGap = 30;
+
+std::string xml_escaped(const std::string& text) {
+  std::string escaped;
+  for (const char c : text)
+    escaped += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+  return escaped;
+}
+
+struct Rectangle {
+  uint32_t first = 0, last = 0;  // tasks
+  uint64_t offset = 0, bytes = 0;
+  std::string names;
+};
+
+class ArenaPicture {
+ public:
+  explicit ArenaPicture(const Graph& graph) : graph_(graph) {
+    names_ = text::value_names(graph);
+    values_.resize(graph.buffers.size());
+    for (const Value& value : graph.values()) {
+      if (!value.is_erased() && value.place().buffer >= 0)
+        values_[static_cast<size_t>(value.place().buffer)].push_back(&value);
+    }
+    for (const Node& node : graph.nodes()) tasks_ += node.placement.no_task ? 0 : 1;
+    for (size_t id = 0; id < graph.buffers.size(); ++id) add(id);
+  }
+
+  // Returns the picture below `top`.
+  std::string svg(double top) const {
+    std::string text =
+        fmt::format("<text x=\"{}\" y=\"{:.1f}\">{}: arena {} bytes, {} tasks</text>\n", kMargin,
+                    top - 8, xml_escaped(graph_.name()), bytes_, tasks_);
+    text +=
+        fmt::format("<rect x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" class=\"frame\"/>\n",
+                    kMargin, top, kWidth, kHeight);
+    for (const Rectangle& each : rectangles_) text += drawn(each, top);
+    return text;
+  }
+
+ private:
+  void add(size_t id) {
+    const MemoryBuffer& buffer = graph_.buffers[id];
+    if (buffer.memory != MemoryClass::kArena || !buffer.offset.is_fixed() || buffer.live.empty())
+      return;
+    Rectangle each{UINT32_MAX, 0, static_cast<uint64_t>(buffer.offset.value), largest(buffer), {}};
+    for (const LiveRange& range : buffer.live) {
+      each.first = std::min(each.first, range.first);
+      each.last = std::max(each.last, range.last);
+    }
+    for (const Value* value : values_[id])
+      each.names += (each.names.empty() ? "" : ", ") + names_[static_cast<size_t>(value->id())];
+    bytes_ = std::max(bytes_, each.offset + each.bytes);
+    rectangles_.push_back(std::move(each));
+  }
+
+  uint64_t largest(const MemoryBuffer& buffer) const {
+    if (buffer.bytes.is_unknown()) return 0;
+    const int64_t bytes =
+        buffer.bytes.is_fixed()
+            ? buffer.bytes.value
+            : graph_.module()
+                  .expressions.bounds(static_cast<ExpressionId>(buffer.bytes.value))
+                  .high;
+    return static_cast<uint64_t>(bytes);
+  }
+
+  std::string drawn(const Rectangle& each, double top) const {
+    const double column = kWidth / static_cast<double>(std::max<size_t>(tasks_, 1));
+    const double row = kHeight / static_cast<double>(std::max<uint64_t>(bytes_, 1));
+    return fmt::format(
+        "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"hsl({}, 60%, "
+        "75%)\"><title>{}\ntasks {} to {}, bytes {} to {}</title></rect>\n",
+        kMargin + each.first * column, top + static_cast<double>(each.offset) * row,
+        (each.last - each.first + 1) * column, static_cast<double>(each.bytes) * row,
+        (each.offset / 64 * 47) % 360, xml_escaped(each.names), each.first, each.last, each.offset,
+        each.offset + each.bytes);
+  }
+
+  const Graph& graph_;
+  std::vector<std::string> names_;
+  std::vector<std::vector<const Value*>> values_;  // by buffer
+  std::vector<Rectangle> rectangles_;
+  size_t tasks_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace
+
+Result<std::string> memory_svg(const Module& module) {
+  std::string pictures;
+  double top = kMargin;
+  for (const Graph* graph : graphs_with_schedule(module)) {
+    pictures += ArenaPicture(*graph).svg(top);
+    top += kHeight + kGap;
+  }
+  if (pictures.empty()) {
+    return make_error(ErrorCode::kWrongLevel, "--memory needs level 'scheduled', got '{}'",
+                      level_name(module.level))
+        .with_hint("sluice-build --stop-after=plan-memory writes it");
+  }
+  return fmt::format(
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" "
+             "font-family=\"sans-serif\" font-size=\"12\">\n<style>rect {{ stroke: #555; "
+             "stroke-width: 0.5 }} .frame {{ fill: #fafafa }}</style>\n",
+             kWidth + 2 * kMargin, top + kMargin) +
+         pictures + "</svg>\n";
+}
+
+}  // namespace sluice

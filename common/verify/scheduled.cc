@@ -1,0 +1,175 @@
+// Level scheduled: every task has a stream, every event is recorded once and before it is waited
+// for, and every value lies in a buffer that is large enough, of the right memory class and live
+// while tasks touch it. A stage that stopped half-way has some of these facts, which are checked as
+// far as they are there. Whether buffers that are live together overlap is found by the independent
+// checkers of the compiled model (common/omcheck).
+#include <algorithm>
+#include <map>
+
+#include "common/base/work.h"
+#include "common/verify/findings.h"
+
+namespace sluice::verifying {
+namespace {
+
+constexpr int64_t kBufferAlignment = 64, kPlaceAlignment = 4;
+
+bool is_multiple(const Dim& dim, int64_t divisor) {
+  return !dim.is_fixed() || dim.value % divisor == 0;
+}
+
+class ScheduleChecker {
+ public:
+  ScheduleChecker(const Graph& graph, bool is_complete, Findings& findings)
+      : graph_(graph), is_complete_(is_complete), findings_(findings) {}
+
+  void run() {
+    for (const Node& node : graph_.nodes()) tasks_ += node.placement.no_task ? 0 : 1;
+    for (const Value* input : graph_.inputs()) inputs_ += input->is_constant() ? 0 : 1;
+    for (size_t id = 0; id < graph_.buffers.size(); ++id) check_buffer(id);
+    uint32_t position = 0;
+    for (const Node& node : graph_.nodes()) {
+      check_node(node);
+      if (node.placement.no_task) continue;
+      if (!graph_.buffers.empty()) check_operands(node, position);
+      ++position;
+    }
+    for (const Value& value : graph_.values()) check_value(value);
+  }
+
+ private:
+  // ---- nodes
+
+  void check_node(const Node& node) {
+    const Placement& placement = node.placement;
+    if (placement.stream >= static_cast<int64_t>(graph_.streams.size()))
+      findings_.add("{}: its stream {} does not exist", node.label(), placement.stream);
+    if (placement.no_task && placement.stream >= 0)
+      findings_.add("{}: is no task, and has a stream", node.label());
+    if (is_complete_ && !placement.no_task && placement.stream < 0)
+      findings_.add("{}: has no stream", node.label());
+    for (const uint32_t event : placement.waits) check_wait(node, event);
+    for (const uint32_t event : placement.records) {
+      if (!recorded_.emplace(event, placement.stream).second)
+        findings_.add("{}: event {} is recorded a second time", node.label(), event);
+    }
+  }
+
+  void check_wait(const Node& node, uint32_t event) {
+    const auto found = recorded_.find(event);
+    if (found == recorded_.end()) {
+      findings_.add("{}: waits for event {}, which no task before it records", node.label(), event);
+    } else if (found->second == node.placement.stream) {
+      findings_.add("{}: waits for event {} of its own stream", node.label(), event);
+    }
+  }
+
+  // ---- memory
+
+  void check_buffer(size_t id) {
+    const MemoryBuffer& buffer = graph_.buffers[id];
+    if (!is_multiple(buffer.offset, kBufferAlignment))
+      findings_.add("{}: buffer b{} is at {}, no multiple of {}", graph_label(graph_), id,
+                    buffer.offset.value, kBufferAlignment);
+    check_class(buffer, id);
+    for (size_t i = 0; i < buffer.live.size(); ++i) {
+      const LiveRange& range = buffer.live[i];
+      const bool is_sorted = i == 0 || buffer.live[i - 1].stream < range.stream;
+      if (range.stream >= graph_.streams.size() || range.first > range.last ||
+          range.last >= tasks_ || !is_sorted)
+        findings_.add("{}: a live range of buffer b{} makes no sense", graph_label(graph_), id);
+    }
+  }
+
+  void check_class(const MemoryBuffer& buffer, size_t id) {
+    const size_t bindings =
+        buffer.memory == MemoryClass::kInput ? inputs_ : graph_.outputs().size();
+    const bool is_bound =
+        buffer.memory == MemoryClass::kInput || buffer.memory == MemoryClass::kOutput;
+    if (is_bound && buffer.binding >= bindings)
+      findings_.add("{}: buffer b{} is {} {}, of {}", graph_label(graph_), id,
+                    memory_class_name(buffer.memory), buffer.binding, bindings);
+    const bool needs_offset =
+        buffer.memory == MemoryClass::kWeights ||
+        (buffer.memory == MemoryClass::kArena && graph_.shapes == ShapeClass::kFixed);
+    if (is_complete_ && needs_offset && !buffer.offset.is_fixed())
+      findings_.add("{}: buffer b{} has no offset", graph_label(graph_), id);
+  }
+
+  void check_value(const Value& value) {
+    if (value.is_erased() || value.place().buffer < 0) return;
+    const MemoryBuffer& buffer = graph_.buffers[static_cast<size_t>(value.place().buffer)];
+    if (value.is_constant() != (buffer.memory == MemoryClass::kWeights) && !is_view(value))
+      findings_.add("{}: lies in {} buffer b{}", value_label(value),
+                    memory_class_name(buffer.memory), value.place().buffer);
+    if (!is_multiple(value.place().offset, kPlaceAlignment))
+      findings_.add("{}: is at {} of its buffer, no multiple of {}", value_label(value),
+                    value.place().offset.value, kPlaceAlignment);
+    check_size(value, buffer);
+  }
+
+  static bool is_view(const Value& value) {
+    return value.producer() != nullptr && value.producer()->placement.no_task;
+  }
+
+  void check_size(const Value& value, const MemoryBuffer& buffer) {
+    const Storage* storage = value.storage();
+    std::optional<uint64_t> bytes =
+        value.type().is_tensor() && value.type().ranked ? value.type().dense_bytes() : std::nullopt;
+    if (storage != nullptr && storage->bytes.is_fixed())
+      bytes = static_cast<uint64_t>(storage->bytes.value);
+    if (!bytes || !buffer.bytes.is_fixed() || !value.place().offset.is_fixed()) return;
+    const auto offset = static_cast<uint64_t>(value.place().offset.value);
+    const auto size = static_cast<uint64_t>(buffer.bytes.value);
+    if (offset > size || *bytes > size - offset)
+      findings_.add("{}: its {} bytes at {} end outside of buffer b{}, which has {}",
+                    value_label(value), *bytes, offset, value.place().buffer, size);
+  }
+
+  void check_operands(const Node& node, uint32_t position) {
+    for (size_t i = 0; i < node.input_count(); ++i) {
+      if (node.input(i) != nullptr) check_operand(node, *node.input(i), position);
+    }
+    for (size_t k = 0; k < node.output_count(); ++k) check_operand(node, node.output(k), position);
+  }
+
+  void check_operand(const Node& node, const Value& value, uint32_t position) {
+    const int32_t id = value.place().buffer;
+    if (id < 0) {
+      if (is_complete_)
+        findings_.add("{}: {} has no place in memory", node.label(), value_label(value));
+      return;
+    }
+    const MemoryBuffer& buffer = graph_.buffers[static_cast<size_t>(id)];
+    if (buffer.memory == MemoryClass::kWeights || (!is_complete_ && buffer.live.empty())) return;
+    const bool is_live = std::ranges::any_of(buffer.live, [&](const LiveRange& range) {
+      return static_cast<int64_t>(range.stream) == node.placement.stream &&
+             range.first <= position && position <= range.last;
+    });
+    if (!is_live)
+      findings_.add("{}, task {}: buffer b{} of {} is not live there", node.label(), position, id,
+                    value_label(value));
+  }
+
+  const Graph& graph_;
+  const bool is_complete_;
+  Findings& findings_;
+  size_t tasks_ = 0, inputs_ = 0;         // inputs without constants
+  std::map<uint32_t, int32_t> recorded_;  // the stream, by event
+};
+
+}  // namespace
+
+void check_schedule(const Module& module, bool is_complete, Findings& findings) {
+  for (GraphId id = 0; id < module.graph_limit(); ++id) {
+    if (!module.has_graph(id)) continue;
+    const Graph& graph = module.graph(id);
+    if (is_complete && graph.role == GraphRole::kPart && graph.streams.empty())
+      findings.add("{}: has no stream", graph_label(graph));
+    if (graph.streams.empty() && graph.buffers.empty()) continue;
+    add_work(Work::kNodeVisits, graph.node_count());
+    ScheduleChecker(graph, is_complete, findings).run();
+  }
+}
+
+}  // namespace sluice::verifying

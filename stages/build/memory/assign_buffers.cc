@@ -1,0 +1,83 @@
+// Gives every value of a part a place in a buffer: a part's own, or the memory of a constant, an
+// input or an output. Values that share bytes lie at the same place (shared_values.h). Live ranges
+// say which tasks need a buffer; offsets come later.
+//
+//   before:  %a = Relu(%x)                %y = Reshape(%a, %s) placement {_no_task}
+//   after:   buffer b0 = input 0 bytes 64 live "main" [0, 0]
+//            buffer b1 = output 0 bytes 64 live "main" [0, 0]
+//            %a at b1 = Relu(%x)          %y at b1 = Reshape(%a, %s) placement {_no_task}
+#include <algorithm>
+
+#include "common/ir/module.h"
+#include "stages/build/memory/shared_values.h"
+#include "stages/build/memory/value_bytes.h"
+#include "stages/build/parts.h"
+#include "stages/build/passes/passes.h"
+
+namespace sluice {
+namespace {
+
+class BufferAssigner {
+ public:
+  explicit BufferAssigner(Graph& graph) : graph_(graph), shared_(graph) {
+    uint32_t count = 0;
+    inputs_.resize(graph.value_limit(), 0);
+    for (const Value* input : graph.inputs())
+      inputs_[static_cast<size_t>(input->id())] = input->is_constant() ? 0 : count++;
+  }
+
+  void run() {
+    graph_.buffers.clear();
+    std::vector<int32_t> buffers(graph_.value_limit(), -1);
+    for (Value& value : graph_.values()) {
+      if (value.is_erased() || !needs_place(value)) continue;
+      int32_t& buffer = buffers[static_cast<size_t>(shared_.find(value))];
+      if (buffer < 0) buffer = add_buffer(value);
+      value.set_place({buffer});
+    }
+  }
+
+ private:
+  // A value that no task touches has no bytes, but for inputs, outputs and what has a view.
+  bool needs_place(const Value& value) {
+    const SharedBytes& bytes = shared_.of(value);
+    return !bytes.live.empty() || bytes.input != nullptr || bytes.output >= 0 || bytes.has_view;
+  }
+
+  int32_t add_buffer(const Value& value) {
+    const SharedBytes& bytes = shared_.of(value);
+    MemoryBuffer buffer;
+    buffer.bytes = value_bytes(value);
+    if (bytes.constant != nullptr) {
+      buffer.memory = MemoryClass::kWeights;
+      buffer.bytes = value_bytes(*bytes.constant);
+    } else if (bytes.input != nullptr) {
+      buffer.memory = MemoryClass::kInput;
+      buffer.binding = inputs_[static_cast<size_t>(bytes.input->id())];
+    } else if (bytes.output >= 0) {
+      buffer.memory = MemoryClass::kOutput;
+      buffer.binding = static_cast<uint32_t>(bytes.output);
+    }
+    if (buffer.memory != MemoryClass::kWeights) {
+      for (const auto& [stream, range] : bytes.live) buffer.live.push_back(range);
+    }
+    graph_.buffers.push_back(std::move(buffer));
+    return static_cast<int32_t>(graph_.buffers.size() - 1);
+  }
+
+  Graph& graph_;
+  SharedValues shared_;
+  std::vector<uint32_t> inputs_;  // by value id: the index among inputs that are no constants
+};
+
+}  // namespace
+
+Result<bool> assign_buffers(Graph& root, const Options&) {
+  for (Graph* graph : scheduled_graphs(root)) {
+    SLUICE_TRY(check_streams(*graph));
+    BufferAssigner(*graph).run();
+  }
+  return true;
+}
+
+}  // namespace sluice

@@ -1,0 +1,136 @@
+#include "stages/build/memory/shared_values.h"
+
+#include <algorithm>
+
+#include "common/ir/module.h"
+#include "common/ops/attributes.h"
+#include "common/target/aicore.h"
+#include "stages/build/parts.h"
+
+namespace sluice {
+namespace {
+
+void extend(std::map<uint32_t, LiveRange>& live, const LiveRange& range) {
+  const auto [found, is_new] = live.try_emplace(range.stream, range);
+  if (is_new) return;
+  found->second.first = std::min(found->second.first, range.first);
+  found->second.last = std::max(found->second.last, range.last);
+}
+
+// Returns whether input `index` of a Fused node is read only by elementwise nodes of its body, each
+// element where it is written.
+bool is_read_elementwise(const Node& node, size_t index) {
+  const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
+  const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
+  if (anchor == nullptr || index >= body->inputs().size()) return false;
+  const Value& inside = *body->inputs()[index];
+  return std::all_of(inside.uses().begin(), inside.uses().end(), [&](const Use& use) {
+    return is_epilogue_op(*use.node) && use.node != anchor;
+  });
+}
+
+}  // namespace
+
+SharedValues::SharedValues(const Graph& graph)
+    : graph_(graph),
+      tasks_(tasks_of(graph)),
+      order_(graph),
+      sets_(graph.value_limit()),
+      shared_(graph.value_limit()) {
+  describe();
+  unite_views();
+  bind_outputs();
+  find_lives();
+  for (uint32_t position = 0; position < tasks_.size(); ++position)
+    write_in_place(*tasks_[position], position);
+}
+
+void SharedValues::describe() {
+  for (const Value& value : graph_.values()) {
+    if (value.is_erased()) continue;
+    SharedBytes& bytes = shared_[static_cast<size_t>(value.id())];
+    if (value.is_constant()) {
+      bytes.constant = &value;
+    } else if (value.is_input()) {
+      bytes.input = &value;
+    }
+  }
+}
+
+void SharedValues::unite(const Value& a, const Value& b) {
+  const int32_t from = find(a), to = find(b);
+  if (from == to) return;
+  const int32_t kept = sets_.unite(from, to);
+  SharedBytes& whole = shared_[static_cast<size_t>(kept)];
+  const SharedBytes& part = shared_[static_cast<size_t>(kept == to ? from : to)];
+  if (whole.input == nullptr) whole.input = part.input;
+  if (whole.constant == nullptr) whole.constant = part.constant;
+  if (whole.output < 0) whole.output = part.output;
+  whole.has_view = whole.has_view || part.has_view;
+  for (const auto& [stream, range] : part.live) extend(whole.live, range);
+}
+
+void SharedValues::unite_views() {
+  for (const Node& node : graph_.nodes()) {
+    if (!node.placement.no_task) continue;
+    unite(node.output(), *node.input(0));
+    of(node.output()).has_view = true;
+  }
+}
+
+void SharedValues::bind_outputs() {
+  std::vector<bool> is_copied(graph_.outputs().size(), false);
+  for (const Node* task : tasks_) {
+    const auto output = copied_output(*task);
+    if (!output) continue;
+    is_copied[*output] = true;
+    of(task->output()).output = *output;
+  }
+  for (size_t k = 0; k < is_copied.size(); ++k) {
+    if (!is_copied[k]) of(*graph_.outputs()[k]).output = static_cast<int64_t>(k);
+  }
+}
+
+void SharedValues::find_lives() {
+  for (uint32_t position = 0; position < tasks_.size(); ++position) {
+    const Node& task = *tasks_[position];
+    const LiveRange range = {order_.stream_of(position), position, position};
+    for (size_t k = 0; k < task.output_count(); ++k) extend(of(task.output(k)).live, range);
+    for (size_t i = 0; i < task.input_count(); ++i) {
+      if (task.input(i) != nullptr) extend(of(*task.input(i)).live, range);
+    }
+  }
+}
+
+// Returns whether no task after the one at `position`, or beside it, needs the bytes.
+bool SharedValues::ends_at(const SharedBytes& bytes, uint32_t position) const {
+  return std::all_of(bytes.live.begin(), bytes.live.end(), [&](const auto& entry) {
+    const uint32_t last = entry.second.last;
+    return last == position || order_.is_before(last, position);
+  });
+}
+
+bool SharedValues::can_overwrite(const Node& task, size_t index, uint32_t position) {
+  const Value* operand = task.input(index);
+  const Value& result = task.output();
+  if (operand == nullptr || find(*operand) == find(result)) return false;
+  const SharedBytes& from = of(*operand);
+  if (from.constant != nullptr || from.input != nullptr || from.output >= 0) return false;
+  for (size_t i = 0; i < task.input_count(); ++i) {
+    if (i != index && task.input(i) != nullptr && find(*task.input(i)) == find(*operand))
+      return false;
+  }
+  return ends_at(from, position) && operand->type_id() == result.type_id() &&
+         operand->storage_id() == result.storage_id() && is_read_elementwise(task, index);
+}
+
+void SharedValues::write_in_place(const Node& task, uint32_t position) {
+  if (task_kind(task) != TaskKind::kLaunch || task.output_count() != 1) return;
+  for (size_t index = 0; index < task.input_count(); ++index) {
+    if (!can_overwrite(task, index, position)) continue;
+    unite(task.output(), *task.input(index));
+    return;
+  }
+}
+
+}  // namespace sluice

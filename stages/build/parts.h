@@ -1,0 +1,32 @@
+// The graphs that become task lists.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "common/base/result.h"
+#include "common/ir/graph.h"
+
+namespace sluice {
+
+// Returns the graphs that are scheduled, each by itself: the root, or, where the root is walked
+// (walk.h), the parts that it calls, in order.
+std::vector<Graph*> scheduled_graphs(const Graph& root);
+
+// The kinds of a node that is a task.
+enum class TaskKind : uint8_t { kLaunch, kHost, kCopy, kAppend };
+
+// Returns the nodes that are tasks, in order; those without are views (Placement::no_task).
+std::vector<Node*> tasks_of(const Graph& graph);
+TaskKind task_kind(const Node& node);
+
+// Returns kVerifyFailed when a task has no stream: assign-streams was left out.
+Result<void> check_streams(const Graph& graph);
+
+// Returns the output of its graph that a node of insert-output-copies fills, else nothing.
+std::optional<uint32_t> copied_output(const Node& node);
+
+// Returns the value whose bytes a view shows, through views; the value itself where it is none.
+const Value& viewed(const Value& value);
+
+}  // namespace sluice

@@ -1,0 +1,39 @@
+// The order that streams and events give to tasks: vector clocks (C. J. Fidge, "Timestamps in
+// message-passing systems that preserve the partial ordering", 1988; F. Mattern, "Virtual time and
+// global states of distributed systems", 1989), one number for each task and stream.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/ir/graph.h"
+
+namespace sluice {
+
+class HappensBefore {
+ public:
+  // Reads streams, waits and records of the graph's tasks, which all have a stream; events are
+  // recorded at earlier positions than they are waited for.
+  explicit HappensBefore(const Graph& graph);
+
+  // Returns the last task of the stream that is done before the task at `position` begins; -1: none
+  // need be. Its own stream counts.
+  int64_t last_done(uint32_t stream, uint32_t position) const {
+    return clocks_[size_t{position} * streams_ + stream];
+  }
+  // Returns whether the task at `a` is done before that at `b` begins.
+  bool is_before(uint32_t a, uint32_t b) const { return last_done(stream_of_[a], b) >= a; }
+
+  uint32_t stream_of(uint32_t position) const { return stream_of_[position]; }
+  std::span<const uint32_t> positions(uint32_t stream) const { return by_stream_[stream]; }
+  uint32_t stream_count() const { return static_cast<uint32_t>(streams_); }
+
+ private:
+  size_t streams_;
+  std::vector<uint32_t> stream_of_;               // by position
+  std::vector<int64_t> clocks_;                   // by position and stream
+  std::vector<std::vector<uint32_t>> by_stream_;  // positions, ascending
+};
+
+}  // namespace sluice
