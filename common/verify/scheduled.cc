@@ -7,6 +7,7 @@
 #include <map>
 
 #include "common/base/work.h"
+#include "common/ops/attributes.h"
 #include "common/verify/findings.h"
 
 namespace sluice::verifying {
@@ -26,6 +27,7 @@ class ScheduleChecker {
   void run() {
     for (const Node& node : graph_.nodes()) tasks_ += node.placement.no_task ? 0 : 1;
     for (const Value* input : graph_.inputs()) inputs_ += input->is_constant() ? 0 : 1;
+    for (const Node& node : graph_.nodes()) records_ += node.placement.records.size();
     for (size_t id = 0; id < graph_.buffers.size(); ++id) check_buffer(id);
     uint32_t position = 0;
     for (const Node& node : graph_.nodes()) {
@@ -35,12 +37,14 @@ class ScheduleChecker {
       ++position;
     }
     for (const Value& value : graph_.values()) check_value(value);
+    if (is_complete_) check_outputs();
   }
 
  private:
   // ---- nodes
 
   void check_node(const Node& node) {
+    check_copy(node);
     const Placement& placement = node.placement;
     if (placement.stream >= static_cast<int64_t>(graph_.streams.size()))
       findings_.add("{}: its stream {} does not exist", node.label(), placement.stream);
@@ -50,9 +54,21 @@ class ScheduleChecker {
       findings_.add("{}: has no stream", node.label());
     for (const uint32_t event : placement.waits) check_wait(node, event);
     for (const uint32_t event : placement.records) {
+      if (event >= records_)
+        findings_.add("{}: records event {}, of {}: they are numbered from 0", node.label(), event,
+                      records_);
       if (!recorded_.emplace(event, placement.stream).second)
         findings_.add("{}: event {} is recorded a second time", node.label(), event);
     }
+  }
+
+  // Checks that the output that a copy fills exists.
+  void check_copy(const Node& node) {
+    if (node.op() != Op::kMemCopy || !node.has(attributes::MemCopy::output)) return;
+    const int64_t output = node.get(attributes::MemCopy::output);
+    const auto outputs = static_cast<int64_t>(graph_.outputs().size());
+    if (output < 0 || output >= outputs)
+      findings_.add("{}: fills output {}, its graph has {}", node.label(), output, outputs);
   }
 
   void check_wait(const Node& node, uint32_t event) {
@@ -105,7 +121,30 @@ class ScheduleChecker {
     if (!is_multiple(value.place().offset, kPlaceAlignment))
       findings_.add("{}: is at {} of its buffer, no multiple of {}", value_label(value),
                     value.place().offset.value, kPlaceAlignment);
+    if (is_complete_ && !value.place().offset.is_fixed())
+      findings_.add("{}: its offset in buffer b{} is no number", value_label(value),
+                    value.place().buffer);
+    if (value.is_constant() && value.place().offset != Dim::fixed(0))
+      findings_.add("{}: does not begin where its buffer b{} does", value_label(value),
+                    value.place().buffer);
     check_size(value, buffer);
+  }
+
+  // Every output of the graph has a task that writes it.
+  void check_outputs() {
+    std::vector<bool> is_written(graph_.outputs().size(), false);
+    for (const Node& node : graph_.nodes()) {
+      for (size_t k = 0; k < node.output_count(); ++k) {
+        const int32_t id = node.output(k).place().buffer;
+        if (id < 0) continue;
+        const MemoryBuffer& buffer = graph_.buffers[static_cast<size_t>(id)];
+        if (buffer.memory == MemoryClass::kOutput && buffer.binding < is_written.size())
+          is_written[buffer.binding] = true;
+      }
+    }
+    for (size_t k = 0; k < is_written.size(); ++k) {
+      if (!is_written[k]) findings_.add("{}: no task writes output {}", graph_label(graph_), k);
+    }
   }
 
   static bool is_view(const Value& value) {
@@ -154,7 +193,8 @@ class ScheduleChecker {
   const Graph& graph_;
   const bool is_complete_;
   Findings& findings_;
-  size_t tasks_ = 0, inputs_ = 0;         // inputs without constants
+  size_t tasks_ = 0, records_ = 0;
+  size_t inputs_ = 0;                     // without constants
   std::map<uint32_t, int32_t> recorded_;  // the stream, by event
 };
 

@@ -82,7 +82,7 @@ void SharedValues::bind_outputs() {
   std::vector<bool> is_copied(graph_.outputs().size(), false);
   for (const Node* task : tasks_) {
     const auto output = copied_output(*task);
-    if (!output) continue;
+    if (!output || *output >= is_copied.size()) continue;  // a graph that was edited
     is_copied[*output] = true;
     of(task->output()).output = *output;
   }

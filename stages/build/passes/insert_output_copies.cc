@@ -32,6 +32,11 @@ void add_copy(Graph& graph, size_t output) {
 bool add_copies(Graph& graph) {
   std::set<const Value*> written;
   bool changed = false;
+  for (Node& node : graph.nodes()) {  // a copy of the user's fills no output
+    if (!copied_output(node)) continue;
+    node.remove(attributes::MemCopy::output);
+    changed = true;
+  }
   for (size_t k = 0; k < graph.outputs().size(); ++k) {
     const Value& base = viewed(*graph.outputs()[k]);
     if (base.producer() != nullptr && written.insert(&base).second) continue;

@@ -56,10 +56,10 @@ Result<WeightLayout> read_layout(const Module& module, const std::vector<Graph*>
     return layout.offsets[static_cast<size_t>(segment)];
   });
   for (const SegmentId segment : layout.segments) {
-    if (layout.offsets[static_cast<size_t>(segment)] < layout.bytes) {
+    if (layout.offsets[static_cast<size_t>(segment)] != layout.bytes) {
       return make_error(ErrorCode::kVerifyFailed,
-                        "the constant at {} of the weights region begins before {}, where the one "
-                        "before it ends",
+                        "a constant is at {} of the weights region, and the one before it ends at "
+                        "{}: they follow each other",
                         layout.offsets[static_cast<size_t>(segment)], layout.bytes)
           .with_hint("schedule the lowered graph again, or give its buffers other offsets");
     }

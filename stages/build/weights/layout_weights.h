@@ -15,7 +15,7 @@ struct WeightLayout {
 };
 
 // Returns the layout that the buffers of the graphs say. Returns kVerifyFailed when a constant has
-// two places, or shares bytes with another one, which a schedule that was edited may say.
+// two places, or does not follow the one before it, which a schedule that was edited may say.
 Result<WeightLayout> read_layout(const Module& module, const std::vector<Graph*>& graphs);
 // Lays out one constant, behind those already there.
 void add_weight(const Module& module, SegmentId segment, WeightLayout& layout);
