@@ -8,8 +8,9 @@ std::optional<size_t> append_axis(const Value& value) {
   const Storage* storage = value.storage();
   const std::vector<Dim>& dims = value.type().dims;
   if (storage == nullptr || storage->map != dense_map(dims.size()) ||
-      storage->dims.size() != dims.size())
-    return std::nullopt;
+      storage->dims.size() != dims.size() ||
+      storage->bytes != dense_bytes(value.graph().module(), value.type().dtype, storage->dims))
+    return std::nullopt;  // bytes of parts of wider rows end with the last of them
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     if (storage->dims[axis] != dims[axis]) return axis;
   }

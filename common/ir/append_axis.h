@@ -10,7 +10,7 @@
 namespace sluice {
 
 // Returns the axis along which the value's storage has capacity for more than the value, or nothing
-// for any other storage.
+// for any other storage, that of parts of wider rows (value_storage.h) included.
 std::optional<size_t> append_axis(const Value& value);
 
 // Returns the storage of values of this type with capacity for `bound` elements along the axis.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/ir/append_axis.h"
+#include "common/ir/fixed.h"
 #include "common/ir/module.h"
 
 namespace sluice {
@@ -33,16 +34,92 @@ bool has_formats(const Type& type) {
   return !is_one(type.dims[1]) && !std::all_of(type.dims.begin() + 2, type.dims.end(), is_one);
 }
 
-void store(Value& value, const StorageMap& map) {
+StorageId storage_in(const Value& value, const StorageMap& map) {
   const Type& type = value.type();
-  if (!has_formats(type) || map == dense_map(type.dims.size())) return value.set_storage(-1);
+  if (!has_formats(type) || map == dense_map(type.dims.size())) return -1;
   Module& module = value.graph().module();
   Storage storage;
   storage.map = map;
   for (const StoredAxis& axis : map)
     storage.dims.push_back(stored_extent(module, axis, type.dims[static_cast<size_t>(axis.dim)]));
   storage.bytes = dense_bytes(module, type.dtype, storage.dims);
+  return module.intern(storage);
+}
+
+void store(Value& value, const StorageMap& map) { value.set_storage(storage_in(value, map)); }
+
+std::optional<size_t> row_axis(const Value& value) {
+  const Storage* storage = value.storage();
+  if (storage == nullptr || append_axis(value)) return std::nullopt;
+  for (size_t i = 0; i < storage->map.size(); ++i) {
+    const StoredAxis& axis = storage->map[i];
+    const bool is_whole = axis.divisor == 1 && axis.modulus == 0;
+    if (is_whole && storage->dims[i] != value.type().dims[static_cast<size_t>(axis.dim)]) return i;
+  }
+  return std::nullopt;
+}
+
+void store_rows(Value& value, size_t axis, int64_t capacity) {
+  Module& module = value.graph().module();
+  ExpressionTable& table = module.expressions;
+  const Type& type = value.type();
+  Storage storage;
+  storage.map = storage_map_of(value);
+  for (const StoredAxis& stored : storage.map)
+    storage.dims.push_back(
+        stored_extent(module, stored, type.dims[static_cast<size_t>(stored.dim)]));
+  const auto begin = storage.dims.begin();
+  const Dim rows = dense_bytes(module, DType::kU8, {begin, begin + static_cast<int64_t>(axis)}),
+            inner = dense_bytes(module, type.dtype,
+                                {begin + static_cast<int64_t>(axis) + 1, storage.dims.end()});
+  const int64_t unused = capacity - storage.dims[axis].value;
+  storage.dims[axis] = Dim::fixed(capacity);
+  const auto expression = [&](const Dim& dim) {
+    return dim.is_fixed() ? table.constant(dim.value) : static_cast<ExpressionId>(dim.value);
+  };
+  const ExpressionId whole =
+      table.multiply(table.multiply(expression(rows), expression(inner)), table.constant(capacity));
+  const ExpressionId end =
+      table.subtract(whole, table.multiply(expression(inner), table.constant(unused)));
+  storage.bytes = module.make_dim(table.maximum(end, table.constant(0)));
   value.set_storage(module.intern(storage));
+}
+
+Dim value_bytes(const Value& value) {
+  Module& module = value.graph().module();
+  const Type& type = value.type();
+  if (value.storage() != nullptr && (type.is_fixed() || row_axis(value)))
+    return value.storage()->bytes;
+  if (value.is_constant())
+    return Dim::fixed(static_cast<int64_t>(module.segment(value.segment()).size));
+  if (const auto bytes = type.dense_bytes()) return Dim::fixed(static_cast<int64_t>(*bytes));
+  if (!has_computed_size(type)) return Dim::unknown();
+  const int bits = dtype_bits(type.dtype);
+  if (bits >= 8) return dense_bytes(module, type.dtype, type.dims);
+  ExpressionTable& table = module.expressions;
+  const auto elements = module.dim_expression(dense_bytes(module, DType::kU8, type.dims));
+  if (!elements) return Dim::unknown();
+  return module.make_dim(table.ceil_divide(*elements, table.constant(8 / bits)));
+}
+
+std::optional<std::vector<ExpressionId>> stored_strides(const Value& value) {
+  Module& module = value.graph().module();
+  ExpressionTable& table = module.expressions;
+  const Type& type = value.type();
+  if (!type.is_tensor() || !type.ranked || dtype_bits(type.dtype) % 8 != 0) return std::nullopt;
+  const StorageMap map = storage_map_of(value);
+  std::vector<ExpressionId> strides(map.size());
+  ExpressionId stride = table.constant(dtype_bits(type.dtype) / 8);
+  for (size_t i = map.size(); i-- > 0;) {
+    strides[i] = stride;
+    const auto extent = module.dim_expression(
+        value.storage() != nullptr
+            ? value.storage()->dims[i]
+            : stored_extent(module, map[i], type.dims[static_cast<size_t>(map[i].dim)]));
+    if (!extent) return std::nullopt;
+    stride = table.multiply(stride, *extent);
+  }
+  return strides;
 }
 
 }  // namespace sluice

@@ -196,10 +196,11 @@ void Lowering::describe_buffer(const Value& value, Buffer& buffer) {
   const Storage* storage = value.storage();
   if (storage == nullptr || epilogue_ != nullptr)
     return;  // a contraction knows its operands' places
-  if (storage->map != buffer.storage) {
-    buffer.storage = storage->map;
-  } else {  // a state, in memory for its bound
-    for (size_t i = 0; i < rank; ++i) buffer.capacity[i] = dim(storage->dims[i]);
+  buffer.storage = storage->map;
+  for (size_t i = 0; i < storage->map.size(); ++i) {  // of states, and parts of wider rows
+    const StoredAxis& axis = storage->map[i];
+    if (axis.divisor == 1 && axis.modulus == 0)
+      buffer.capacity[static_cast<size_t>(axis.dim)] = dim(storage->dims[i]);
   }
 }
 

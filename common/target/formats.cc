@@ -160,6 +160,19 @@ FormatWishes format_wishes(const Node& node, EngineId engine) {
   return all(node, engine == intern_engine("vector") ? loop_wish(node) : FormatWish::kDense);
 }
 
+bool takes_rows(const Node& node, const Value& value, size_t axis, EngineId engine) {
+  if (engine == intern_engine("vector")) return dtype_bits(value.type().dtype) % 8 == 0;
+  if (engine != EngineId::kAicore || read_quantized(node)) return false;
+  const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
+  const Node* anchor = body == nullptr ? &node : find_anchor(*body);
+  if (anchor == nullptr) return false;
+  if (anchor->op() == Op::kConv) {
+    const StorageMap map = storage_map_of(value);
+    return !is_depthwise(*anchor) && map == nhwc_map(map.size()) && axis + 1 == map.size();
+  }
+  return (anchor->op() == Op::kMatMul || anchor->op() == Op::kGemm) && is_stored_dense(value);
+}
+
 bool is_formattable(const Value& value) {
   const Type& type = value.type();
   return has_formats(type) && type.rank() <= 5 && !value.is_constant() &&

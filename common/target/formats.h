@@ -26,6 +26,10 @@ FormatWishes format_wishes(const Node& node, EngineId engine);
 // Returns whether kernels of the engine read and write other formats than dense.
 bool takes_formats(EngineId engine);
 
+// Returns whether a kernel of the engine for this node can read or write the value, an operand or
+// result, in rows along a stored axis that are parts of wider ones (store_rows).
+bool takes_rows(const Node& node, const Value& value, size_t axis, EngineId engine);
+
 // Returns whether a value can be stored in NHWC: a tensor of rank 3 to 5 whose elements are whole
 // bytes and whose size is known before its node runs. One with a single channel or pixel has the
 // same bytes in both formats, and is none.

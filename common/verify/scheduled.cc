@@ -7,6 +7,8 @@
 #include <map>
 
 #include "common/base/work.h"
+#include "common/ir/module.h"
+#include "common/ir/value_storage.h"
 #include "common/ops/attributes.h"
 #include "common/verify/findings.h"
 
@@ -32,7 +34,10 @@ class ScheduleChecker {
     uint32_t position = 0;
     for (const Node& node : graph_.nodes()) {
       check_node(node);
-      if (node.placement.no_task) continue;
+      if (node.placement.no_task) {
+        if (!graph_.buffers.empty()) check_no_task(node);
+        continue;
+      }
       if (!graph_.buffers.empty()) check_operands(node, position);
       ++position;
     }
@@ -121,8 +126,10 @@ class ScheduleChecker {
     if (!is_multiple(value.place().offset, kPlaceAlignment))
       findings_.add("{}: is at {} of its buffer, no multiple of {}", value_label(value),
                     value.place().offset.value, kPlaceAlignment);
-    if (is_complete_ && !value.place().offset.is_fixed())
-      findings_.add("{}: its offset in buffer b{} is no number", value_label(value),
+    const Dim& offset = value.place().offset;
+    if (is_complete_ && (graph_.shapes == ShapeClass::kFixed ? !offset.is_fixed()
+                                                             : offset.is_unknown()))
+      findings_.add("{}: its offset in buffer b{} is not known", value_label(value),
                     value.place().buffer);
     if (value.is_constant() && value.place().offset != Dim::fixed(0))
       findings_.add("{}: does not begin where its buffer b{} does", value_label(value),
@@ -149,6 +156,79 @@ class ScheduleChecker {
 
   static bool is_view(const Value& value) {
     return value.producer() != nullptr && value.producer()->placement.no_task;
+  }
+
+  // ---- nodes without task
+
+  ExpressionTable& table() const { return graph_.module().expressions; }
+
+  std::optional<ExpressionId> expression(const Dim& dim) const {
+    return graph_.module().dim_expression(dim);
+  }
+
+  // Returns the bytes from one index along a logical dim to the next, from the extents that the
+  // value is stored in; nothing where it is stored in blocks, or has no known size.
+  std::optional<ExpressionId> stride(const Value& value, size_t dim) const {
+    const Type& type = value.type();
+    const StorageMap map = storage_map_of(value);
+    ExpressionId bytes = table().constant(dtype_bits(type.dtype) / 8);
+    for (size_t i = map.size(); i-- > 0;) {
+      const auto stored = static_cast<size_t>(map[i].dim);
+      if (map[i].divisor != 1 || map[i].modulus != 0) return std::nullopt;
+      if (stored == dim) return bytes;
+      const auto extent =
+          expression(value.storage() != nullptr ? value.storage()->dims[i] : type.dims[stored]);
+      if (!extent) return std::nullopt;
+      bytes = table().multiply(bytes, *extent);
+    }
+    return std::nullopt;
+  }
+
+  // Checks that what a node shows without a task lies where its operands do.
+  void check_no_task(const Node& node) {
+    if (node.op() == Op::kConcat || node.op() == Op::kSplit) return check_pieces(node);
+    check_shown(node, *node.input(0), node.output(), table().constant(0));
+  }
+
+  void check_pieces(const Node& node) {
+    const bool joins = node.op() == Op::kConcat;
+    const Value& whole = joins ? node.output() : *node.input(0);
+    const int64_t given = joins ? node.get(attributes::Concat::axis)
+                                : node.get(attributes::Split::axis);
+    const auto axis = static_cast<size_t>(given < 0 ? given + whole.type().rank() : given);
+    const auto bytes = stride(whole, axis);
+    if (!bytes) return;
+    ExpressionId index = table().constant(0);
+    for (size_t i = 0; i < (joins ? node.input_count() : node.output_count()); ++i) {
+      const Value& piece = joins ? *node.input(i) : node.output(i);
+      check_shown(node, whole, piece, table().multiply(index, *bytes));
+      check_strides(node, whole, piece);
+      const auto extent = expression(piece.type().dims[axis]);
+      if (!extent) return;
+      index = table().add(index, *extent);
+    }
+  }
+
+  // Checks that a value begins so many bytes after another one.
+  void check_shown(const Node& node, const Value& whole, const Value& piece,
+                   ExpressionId distance) const {
+    if (whole.place().buffer < 0 && piece.place().buffer < 0) return;
+    const auto from = expression(whole.place().offset), to = expression(piece.place().offset);
+    const bool is_there = whole.place().buffer == piece.place().buffer && from && to &&
+                          table().subtract(*to, *from) == distance;
+    if (!is_there)
+      findings_.add("{}: has no task, so {} must lie {} bytes after {} begins, in its buffer",
+                    node.label(), value_label(piece), table().text(distance), value_label(whole));
+  }
+
+  void check_strides(const Node& node, const Value& whole, const Value& piece) const {
+    for (size_t dim = 0; dim < piece.type().dims.size(); ++dim) {
+      if (piece.type().dims[dim] == Dim::fixed(1) || stride(whole, dim) == stride(piece, dim))
+        continue;
+      findings_.add("{}: has no task, but {} is not stored as it lies in {}", node.label(),
+                    value_label(piece), value_label(whole));
+      return;
+    }
   }
 
   void check_size(const Value& value, const MemoryBuffer& buffer) {

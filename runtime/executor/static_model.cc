@@ -178,9 +178,13 @@ Result<StreamTask> StaticModel::lower_task(int t, uint32_t operand_begin) {
   return task;
 }
 
-// Returns the extents of the memory that a value is in, dense but for states that are written in
-// place.
+// Returns the extents that distances in the memory of a value follow from: its own, but for states
+// that are written in place and rows that are parts of wider ones.
 std::vector<int64_t> StaticModel::capacity(uint32_t value) const {
+  if (part().value_capacity_size() > 0) {
+    const uint32_t type = part().value_capacity(static_cast<int>(value));
+    if (type != 0) return extents(type - 1);
+  }
   const uint32_t state = state_of(def(), part(), part().value_region(static_cast<int>(value)));
   return extents(state == 0 ? part().value_type(static_cast<int>(value))
                             : def().states(static_cast<int>(state) - 1).storage() - 1);

@@ -15,7 +15,7 @@ uint64_t columns_bytes(const pb::FixedPart& part) {
   const auto named =
       part.streams_size() + part.events_size() + part.inputs_size() + part.outputs_size();
   return bytes_of(part.value_type(), part.value_region(), part.value_offset(), part.value_bytes(),
-                  part.value_storage()) +
+                  part.value_storage(), part.value_capacity()) +
          bytes_of(part.task_kind(), part.task_stream(), part.task_target(), part.task_node(),
                   part.task_outputs()) +
          bytes_of(part.task_operand_end(), part.operand(), part.alias_value(),

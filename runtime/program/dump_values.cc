@@ -14,12 +14,14 @@ namespace {
 
 constexpr size_t kNamedValues = 10;
 
-// Copies the elements of a tensor, stored as the map says, to their logical order.
-void copy_to_logical(const std::byte* from, const StorageMap& map, Tensor& to) {
+// Copies the elements of a tensor, stored as the map says in memory for `capacity`, to their logical
+// order.
+void copy_to_logical(const std::byte* from, const StorageMap& map,
+                     const std::vector<int64_t>& capacity, Tensor& to) {
   const size_t element = static_cast<size_t>(dtype_bits(to.dtype)) / 8;
   std::vector<int64_t> extents;  // of the stored axes
   for (const StoredAxis& axis : map) {
-    const int64_t whole = to.dims[static_cast<size_t>(axis.dim)];
+    const int64_t whole = capacity[static_cast<size_t>(axis.dim)];
     extents.push_back(axis.modulus > 0 ? axis.modulus : (whole + axis.divisor - 1) / axis.divisor);
   }
   std::vector<int64_t> index(to.dims.size(), 0);
@@ -93,12 +95,12 @@ Tensor logical_tensor(const Run& run, int value) {
   Tensor tensor =
       make_tensor(static_cast<DType>(type.dtype()), run.model().extents(part.value_type(value)));
   const auto stored = run.value(value);  // at least as many bytes as the type needs: verified
+  const std::vector<int64_t> capacity = run.model().capacity(static_cast<uint32_t>(value));
   if (const uint32_t storage = part.value_storage(value); storage > 0) {
     const pb::StorageDef& def = run.model().def().storages(static_cast<int>(storage) - 1);
-    copy_to_logical(stored.data(), storage_map_of(def), tensor);
+    copy_to_logical(stored.data(), storage_map_of(def), capacity, tensor);
     return tensor;
   }
-  const std::vector<int64_t> capacity = run.model().capacity(static_cast<uint32_t>(value));
   if (capacity != tensor.dims) {
     strided_copy(tensor.dims, capacity, tensor.dims, append_axis_of(tensor.dims, capacity), 0,
                  dtype_bits(tensor.dtype) / 8)

@@ -3,6 +3,7 @@
 #include "common/ir/append_axis.h"
 #include "common/ir/module.h"
 #include "common/ops/attributes.h"
+#include "common/ops/pieces.h"
 #include "stages/build/walk.h"
 
 namespace sluice {
@@ -48,8 +49,10 @@ std::optional<uint32_t> copied_output(const Node& node) {
 
 const Value& viewed(const Value& value) {
   const Value* base = &value;
-  while (base->producer() != nullptr && base->producer()->placement.no_task)
-    base = base->producer()->input(0);
+  const auto is_view = [](const Node* node) {
+    return node != nullptr && node->placement.no_task && !is_piecewise(*node);
+  };
+  while (is_view(base->producer())) base = base->producer()->input(0);
   return *base;
 }
 

@@ -16,7 +16,8 @@ std::vector<Graph*> scheduled_graphs(const Graph& root);
 // The kinds of a node that is a task.
 enum class TaskKind : uint8_t { kLaunch, kHost, kCopy, kAppend };
 
-// Returns the nodes that are tasks, in order; those without are views (Placement::no_task).
+// Returns the nodes that are tasks, in order; those without are views, or put together and take
+// apart what lies so in memory (Placement::no_task).
 std::vector<Node*> tasks_of(const Graph& graph);
 TaskKind task_kind(const Node& node);
 

@@ -10,6 +10,8 @@ constexpr Pass kPasses[] = {
      PassLevel::kO0},
     {"insert-output-copies", "fills outputs that no task writes by copies", insert_output_copies,
      PassLevel::kO0},
+    {"mark-no-task", "takes the task from a Concat or Split whose pieces can lie in the whole",
+     mark_no_task, PassLevel::kO0},
     {"assign-streams", "gives every task a stream", assign_streams, PassLevel::kO0},
     {"insert-events", "makes tasks wait for those of other streams", insert_events, PassLevel::kO0},
     {"assign-buffers", "gives every value a place in a buffer", assign_buffers, PassLevel::kO0},

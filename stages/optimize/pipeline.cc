@@ -104,9 +104,12 @@ constexpr Pass kPasses[] = {
     // own.
     {"fuse-elementwise", "fuses groups of elementwise nodes with a reduction or normalisation",
      fuse_elementwise, PassLevel::kO3},
-    // Must run last: a Fused node is one kernel, which reads and writes formats as a whole.
+    // Must run after fusion: a Fused node is one kernel, which reads and writes formats as a whole.
     {"choose-formats", "stores values as convolutions want them, and copies at the borders",
      choose_formats, PassLevel::kO3},
+    // Must run last: rows of a wider value are rows of some format.
+    {"store-pieces", "lets operands of a Concat and results of a Split lie within the whole",
+     store_pieces, PassLevel::kO3},
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Gives every value of a part a place in a buffer: a part's own, or the memory of a constant, an
-// input or an output. Values that share bytes lie at the same place (shared_values.h). Live ranges
-// say which tasks need a buffer; offsets come later.
+// input or an output. Values that share bytes lie in one buffer (shared_values.h), pieces of a whole
+// at their offsets in it. Live ranges say which tasks need a buffer; its own offset comes later.
 //
 //   before:  %a = Relu(%x)                %y = Reshape(%a, %s) placement {_no_task}
 //   after:   buffer b0 = input 0 bytes 64 live "main" [0, 0]
@@ -33,7 +33,8 @@ class BufferAssigner {
       if (value.is_erased() || !needs_place(value)) continue;
       int32_t& buffer = buffers[static_cast<size_t>(shared_.find(value))];
       if (buffer < 0) buffer = add_buffer(value);
-      value.set_place({buffer});
+      const Dim offset = shared_.offset(value);
+      value.set_place({buffer, offset.is_unknown() ? Dim::fixed(0) : offset});
     }
   }
 
@@ -47,7 +48,7 @@ class BufferAssigner {
   int32_t add_buffer(const Value& value) {
     const SharedBytes& bytes = shared_.of(value);
     MemoryBuffer buffer;
-    buffer.bytes = value_bytes(value);
+    buffer.bytes = shared_.bytes(value);
     if (bytes.constant != nullptr) {
       buffer.memory = MemoryClass::kWeights;
       buffer.bytes = value_bytes(*bytes.constant);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/ir/module.h"
+#include "common/ir/value_storage.h"
 #include "common/ops/attributes.h"
 #include "common/target/aicore.h"
 #include "stages/build/parts.h"
@@ -35,10 +36,10 @@ SharedValues::SharedValues(const Graph& graph)
     : graph_(graph),
       tasks_(tasks_of(graph)),
       order_(graph),
-      sets_(graph.value_limit()),
+      pieces_(graph),
       shared_(graph.value_limit()) {
+  for (const Node& node : graph.nodes()) pieces_.add(node);
   describe();
-  unite_views();
   bind_outputs();
   find_lives();
   for (uint32_t position = 0; position < tasks_.size(); ++position)
@@ -48,33 +49,14 @@ SharedValues::SharedValues(const Graph& graph)
 void SharedValues::describe() {
   for (const Value& value : graph_.values()) {
     if (value.is_erased()) continue;
-    SharedBytes& bytes = shared_[static_cast<size_t>(value.id())];
+    SharedBytes& bytes = of(value);
     if (value.is_constant()) {
       bytes.constant = &value;
     } else if (value.is_input()) {
       bytes.input = &value;
+    } else if (value.producer()->placement.no_task) {
+      bytes.has_view = true;
     }
-  }
-}
-
-void SharedValues::unite(const Value& a, const Value& b) {
-  const int32_t from = find(a), to = find(b);
-  if (from == to) return;
-  const int32_t kept = sets_.unite(from, to);
-  SharedBytes& whole = shared_[static_cast<size_t>(kept)];
-  const SharedBytes& part = shared_[static_cast<size_t>(kept == to ? from : to)];
-  if (whole.input == nullptr) whole.input = part.input;
-  if (whole.constant == nullptr) whole.constant = part.constant;
-  if (whole.output < 0) whole.output = part.output;
-  whole.has_view = whole.has_view || part.has_view;
-  for (const auto& [stream, range] : part.live) extend(whole.live, range);
-}
-
-void SharedValues::unite_views() {
-  for (const Node& node : graph_.nodes()) {
-    if (!node.placement.no_task) continue;
-    unite(node.output(), *node.input(0));
-    of(node.output()).has_view = true;
   }
 }
 
@@ -121,14 +103,42 @@ bool SharedValues::can_overwrite(const Node& task, size_t index, uint32_t positi
       return false;
   }
   return ends_at(from, position) && operand->type_id() == result.type_id() &&
-         operand->storage_id() == result.storage_id() && is_read_elementwise(task, index);
+         operand->storage_id() == result.storage_id() && is_read_elementwise(task, index) &&
+         fits_in_place(*operand, result);
+}
+
+bool SharedValues::is_alone(const Value& value) {
+  return pieces_.extent(value) == value_bytes(value);
+}
+
+// Returns whether the two can be at one place without other values of their wholes in the way: one
+// of them has none beside it, and a result that has some is in memory when the operand is made.
+bool SharedValues::fits_in_place(const Value& operand, const Value& result) {
+  if (is_alone(result)) return true;
+  const std::map<uint32_t, LiveRange>& from = of(operand).live;
+  return is_alone(operand) && std::ranges::all_of(of(result).live, [&](const auto& entry) {
+           const auto found = from.find(entry.first);
+           return from.size() == 1 && found != from.end() &&
+                  entry.second.first <= found->second.first;
+         });
+}
+
+// Lets the result share the operand's bytes.
+void SharedValues::overwrite(const Value& operand, const Value& result) {
+  SharedBytes whole = of(operand);
+  const SharedBytes to = of(result);
+  if (whole.output < 0) whole.output = to.output;
+  whole.has_view = whole.has_view || to.has_view;
+  for (const auto& [stream, range] : to.live) extend(whole.live, range);
+  pieces_.overlay(operand, result);
+  of(operand) = std::move(whole);
 }
 
 void SharedValues::write_in_place(const Node& task, uint32_t position) {
   if (task_kind(task) != TaskKind::kLaunch || task.output_count() != 1) return;
   for (size_t index = 0; index < task.input_count(); ++index) {
     if (!can_overwrite(task, index, position)) continue;
-    unite(task.output(), *task.input(index));
+    overwrite(*task.input(index), task.output());
     return;
   }
 }

@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
-#include "common/base/disjoint_sets.h"
 #include "common/ir/graph.h"
+#include "common/ops/pieces.h"
 #include "stages/build/streams/happens_before.h"
 
 namespace sluice {
@@ -16,35 +16,39 @@ struct SharedBytes {
   const Value* input = nullptr;             // an input of the graph among them that is no constant
   const Value* constant = nullptr;          // a constant among them
   int64_t output = -1;                      // the index of the output that is written in place
-  bool has_view = false;                    // some view shows them
+  bool has_view = false;                    // some value that no task makes shows them
   std::map<uint32_t, LiveRange> live = {};  // by stream
 };
 
-// Unites views with what they show, outputs with their memory, and the result of a kernel with an
-// operand that it may overwrite: one that is last needed there, has the same type and storage, and
-// is read only elementwise after the kernel's anchor.
+// Unites views and pieces (common/ops/pieces.h), outputs with their memory, and the result of a
+// kernel with an operand that it may overwrite: one that is last needed there, has the same type
+// and storage, and is read only elementwise after the kernel's anchor.
 class SharedValues {
  public:
   explicit SharedValues(const Graph& graph);
 
-  // Returns the value with the smallest id that shares its bytes.
-  int32_t find(const Value& value) { return sets_.find(value.id()); }
+  // Returns a value that stands for all that share bytes with it.
+  int32_t find(const Value& value) { return pieces_.find(value); }
   SharedBytes& of(const Value& value) { return shared_[static_cast<size_t>(find(value))]; }
+  // Returns the place of a value in the bytes that are shared, and how many these are.
+  Dim offset(const Value& value) { return pieces_.offset(value); }
+  Dim bytes(const Value& value) { return pieces_.extent(value); }
 
  private:
   void describe();
-  void unite(const Value& a, const Value& b);
-  void unite_views();
   void bind_outputs();
   void find_lives();
   bool ends_at(const SharedBytes& bytes, uint32_t position) const;
+  bool is_alone(const Value& value);
+  bool fits_in_place(const Value& operand, const Value& result);
   bool can_overwrite(const Node& task, size_t index, uint32_t position);
+  void overwrite(const Value& operand, const Value& result);
   void write_in_place(const Node& task, uint32_t position);
 
   const Graph& graph_;
   std::vector<Node*> tasks_;
   HappensBefore order_;
-  DisjointSets sets_;
+  Pieces pieces_;
   std::vector<SharedBytes> shared_;  // by value id; those of representatives count
 };
 

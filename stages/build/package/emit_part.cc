@@ -4,6 +4,7 @@
 
 #include "common/ir/append_axis.h"
 #include "common/ir/value_storage.h"
+#include "common/ops/pieces.h"
 #include "stages/build/memory/plan_memory.h"
 #include "stages/build/memory/value_bytes.h"
 #include "stages/build/parts.h"
@@ -25,6 +26,18 @@ EngineId engine_of(const Node& node) {
   return EngineId::kNone;
 }
 
+// Returns the type whose dims are those of the wider rows that the value's rows are parts of.
+Type capacity_type(const Value& value) {
+  const Storage& storage = *value.storage();
+  std::vector<Dim> dims = value.type().dims;
+  for (size_t i = 0; i < storage.map.size(); ++i) {
+    const StoredAxis& axis = storage.map[i];
+    if (axis.divisor == 1 && axis.modulus == 0)
+      dims[static_cast<size_t>(axis.dim)] = storage.dims[i];
+  }
+  return Type::tensor(value.type().dtype, std::move(dims));
+}
+
 }  // namespace
 
 void PartEmitter::run(bool under_root) {
@@ -35,10 +48,11 @@ void PartEmitter::run(bool under_root) {
   emit_values_of_inputs();
   for (const Node* task : tasks_of(graph_)) emit_task(*task);
   for (const Node& node : graph_.nodes()) {
-    if (node.placement.no_task) emit_alias(node);
+    if (node.placement.no_task) emit_no_task(node);
   }
   emit_memory();
   emit_streams();
+  leave_out_zeros();
   part_.set_value_names(value_names_.SerializeAsString());
 }
 
@@ -75,6 +89,16 @@ uint32_t PartEmitter::region_of(const MemoryBuffer& buffer) const {
   return pb::REGION_ARENA;
 }
 
+// Leaves out columns that say nothing of any value.
+void PartEmitter::leave_out_zeros() {
+  const auto is_zero = [](const auto& column) {
+    return std::all_of(column.begin(), column.end(), [](uint32_t x) { return x == 0; });
+  };
+  if (is_zero(part_.value_capacity())) part_.clear_value_capacity();
+  if (is_symbolic() && is_zero(def_.symbolic().value_distance()))
+    def_.mutable_symbolic()->clear_value_distance();
+}
+
 // Returns a name for people: that of the model, or what tells a value without one apart.
 std::string PartEmitter::name_of(const Value& value) const {
   const Node* producer = value.producer();
@@ -87,16 +111,22 @@ uint32_t PartEmitter::add_value(const Value& value) {
   const MemoryBuffer& buffer = buffer_of(value);
   const uint32_t arena_id = arena_ids_[static_cast<size_t>(value.place().buffer)];
   const bool is_bound_later = is_symbolic() && arena_id != kNoId;
-  const int64_t start = buffer.offset.is_fixed() ? buffer.offset.value : 0;
+  const int64_t start = buffer.offset.is_fixed() && !is_bound_later ? buffer.offset.value : 0;
+  const Dim& distance = value.place().offset;
   value_names_.add_name(name_of(value));
   part_.add_value_type(model_.type_index(value.type()));
   part_.add_value_region(region_of(buffer));
   part_.add_value_offset(
-      is_bound_later ? 0 : static_cast<uint64_t>(start + value.place().offset.value));
+      static_cast<uint64_t>(start + (distance.is_fixed() ? distance.value : 0)));
   part_.add_value_bytes(storage_bytes(value));
+  part_.add_value_capacity(row_axis(value) ? 1 + model_.type_index(capacity_type(value)) : 0);
   part_.add_value_storage(is_stored_dense(value) ? 0
                                                  : 1 + model_.storage_index(value.storage()->map));
-  if (is_symbolic()) def_.mutable_symbolic()->add_value_buffer(arena_id);
+  if (is_symbolic()) {
+    def_.mutable_symbolic()->add_value_buffer(arena_id);
+    def_.mutable_symbolic()->add_value_distance(
+        distance.is_fixed() ? 0 : model_.size_index(static_cast<ExpressionId>(distance.value)));
+  }
   return static_cast<uint32_t>(part_.value_type_size() - 1);
 }
 
@@ -142,7 +172,8 @@ void PartEmitter::emit_task(const Node& node) {
   for (const uint32_t event : node.placement.waits) emit_event(pb::TASK_WAIT, node, event, index);
   const auto task = static_cast<uint32_t>(part_.task_kind_size());
   task_ids_.push_back(task);
-  made_by_[static_cast<size_t>(node.id())] = task;
+  for (size_t k = 0; k < node.output_count(); ++k)
+    made_by_[static_cast<size_t>(node.output(k).id())] = task;
   part_.add_task_stream(static_cast<uint32_t>(node.placement.stream));
   emit_task_kind(node);
   part_.add_task_node(index);
@@ -155,17 +186,40 @@ void PartEmitter::emit_task(const Node& node) {
     emit_event(pb::TASK_RECORD, node, event, index);
 }
 
-// Emits a view: complete once the task that makes its bytes has run, those of inputs and constants
-// from the beginning.
-void PartEmitter::emit_alias(const Node& view) {
-  const Value &value = view.output(), &base = viewed(value);
-  if (is_symbolic()) {
-    def_.mutable_symbolic()->add_view_value(value_id(value));
-    def_.mutable_symbolic()->add_view_of(value_id(base));
+// Emits the results of a node without task, which are complete once all tasks that make their bytes
+// have run; those of inputs and constants are from the beginning.
+void PartEmitter::emit_no_task(const Node& node) {
+  uint32_t last = kNoId;
+  const size_t shown = node.op() == Op::kConcat ? node.input_count() : 1;
+  for (size_t i = 0; i < shown; ++i) {
+    const uint32_t made = made_by_[static_cast<size_t>(node.input(i)->id())];
+    if (made != kNoId && (last == kNoId || made > last)) last = made;
   }
-  if (base.producer() == nullptr) return;
-  part_.add_alias_value(value_id(value));
-  part_.add_alias_after_task(made_by_[static_cast<size_t>(base.producer()->id())]);
+  for (size_t k = 0; k < node.output_count(); ++k) {
+    const Value& result = node.output(k);
+    made_by_[static_cast<size_t>(result.id())] = last;
+    if (last == kNoId) continue;
+    part_.add_alias_value(value_id(result));
+    part_.add_alias_after_task(last);
+  }
+  is_piecewise(node) ? emit_pieces(node) : emit_view(node.output());
+}
+
+void PartEmitter::emit_pieces(const Node& node) {
+  const auto emit = [&](const Value& piece, const Value& whole) {
+    part_.add_piece_value(value_id(piece));
+    part_.add_piece_of(value_id(whole));
+  };
+  for (size_t i = 0; node.op() == Op::kConcat && i < node.input_count(); ++i)
+    emit(*node.input(i), node.output());
+  for (size_t k = 0; node.op() == Op::kSplit && k < node.output_count(); ++k)
+    emit(node.output(k), *node.input(0));
+}
+
+void PartEmitter::emit_view(const Value& value) {
+  if (!is_symbolic()) return;
+  def_.mutable_symbolic()->add_view_value(value_id(value));
+  def_.mutable_symbolic()->add_view_of(value_id(viewed(value)));
 }
 
 void PartEmitter::emit_memory() {

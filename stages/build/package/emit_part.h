@@ -16,7 +16,7 @@ class PartEmitter {
         part_(*def.mutable_fixed()),
         value_ids_(graph.value_limit(), kNoId),
         arena_ids_(graph.buffers.size(), kNoId),
-        made_by_(graph.node_limit(), kNoId) {}
+        made_by_(graph.value_limit(), kNoId) {}
 
   void run(bool under_root);
 
@@ -28,7 +28,10 @@ class PartEmitter {
   void emit_task(const Node& node);
   void emit_task_kind(const Node& node);
   void emit_event(pb::TaskKind kind, const Node& node, uint32_t event, uint32_t node_index);
-  void emit_alias(const Node& view);
+  void emit_no_task(const Node& node);
+  void emit_pieces(const Node& node);
+  void emit_view(const Value& value);
+  void leave_out_zeros();
   void emit_memory();
   void emit_streams();
   void emit_buffers();
@@ -48,7 +51,8 @@ class PartEmitter {
   std::vector<uint32_t> value_ids_;  // by value id of the graph
   std::vector<uint32_t> arena_ids_;  // by buffer of the graph: its number among those of the arena
   std::vector<uint32_t> task_ids_;   // by position in the schedule, in which events are no tasks
-  std::vector<uint32_t> made_by_;    // by node id: its task
+  // By value id: the task after which it is complete; kNoId: it is from the beginning.
+  std::vector<uint32_t> made_by_;
   pb::ValueNamesDef value_names_;
   uint32_t inputs_ = 0;
   uint32_t next_host_node_ = 0;

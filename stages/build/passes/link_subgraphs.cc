@@ -64,7 +64,7 @@ Error does_not_fit(const Node& call, const Graph& callee, const std::string& wha
 bool are_stored_alike(const Value& outside, const Value& inside) {
   return outside.storage_id() == inside.storage_id() ||
          (storage_map_of(outside) == storage_map_of(inside) && !append_axis(outside) &&
-          !append_axis(inside));
+          !append_axis(inside) && !row_axis(outside) && !row_axis(inside));
 }
 
 Result<void> check_storages(const Node& call, const Graph& callee) {

@@ -9,6 +9,7 @@ namespace sluice {
 
 Result<bool> link_subgraphs(Graph& graph, const Options& options);
 Result<bool> insert_output_copies(Graph& graph, const Options& options);
+Result<bool> mark_no_task(Graph& graph, const Options& options);
 Result<bool> assign_streams(Graph& graph, const Options& options);
 Result<bool> insert_events(Graph& graph, const Options& options);
 Result<bool> assign_buffers(Graph& graph, const Options& options);

@@ -65,7 +65,10 @@ struct Member {
 class Finder {
  public:
   explicit Finder(const Graph& graph)
-      : graph_(graph), has_states_(has_states(graph)), members_(graph.node_limit()) {
+      : graph_(graph),
+        has_states_(has_states(graph)),
+        is_root_(&graph == &graph.module().root()),
+        members_(graph.node_limit()) {
     if (graph.may_have_control_edges()) mark_control_edges();
   }
 
@@ -102,7 +105,7 @@ class Finder {
     if (!has_control_edge_.empty() && has_control_edge_[static_cast<size_t>(node.id())]) return;
     if (!is_used(node) || (has_states_ && may_append_to_state(node))) return;
     of(node).role = find_role(node);
-    if (of(node).role == Role::kNone) return;
+    if (of(node).role == Role::kNone || (is_root_ && joins_pieces(node))) return;
     const int32_t group = group_of_readers(node);
     if (group >= 0 && join(node, group)) return;
     if (of(node).role != Role::kReshape) start(node);
@@ -297,7 +300,7 @@ class Finder {
   }
 
   const Graph& graph_;
-  const bool has_states_;
+  const bool has_states_, is_root_;
   std::vector<Member> members_;         // by node id
   std::vector<bool> has_control_edge_;  // by node id; empty: none has one
   std::vector<Group> groups_;

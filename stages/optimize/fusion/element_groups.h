@@ -23,7 +23,8 @@ namespace sluice {
 //   them, is cheap, and there are at most 8 of these. Loops that keep a row in scratch compute its
 //   elements once.
 // - All members have the same placement, but for `keep`, and no control edges.
-// - A Concat that may append to a state stays alone: it costs less than any kernel.
+// - A Concat that may append to a state stays alone, as does one of values that are stored anyway:
+//   sluice-build lets them lie in its result, which costs less than any kernel.
 // - Shapes of at most 8 elements are left alone, and vectors of integers of unknown length: such
 //   nodes compute sizes, which the host does.
 std::vector<std::vector<Node*>> find_element_groups(const Graph& graph);

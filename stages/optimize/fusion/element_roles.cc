@@ -5,6 +5,7 @@
 #include "common/loop/lowering.h"
 #include "common/ops/attributes.h"
 #include "common/ops/op_table.h"
+#include "common/ops/view.h"
 #include "common/target/aicore.h"
 
 namespace sluice {
@@ -123,6 +124,18 @@ Role find_role(const Node& node) {
                         (node.input(1) == nullptr || is_parameter(node, 1)) &&
                         only_splits(node.input(0)->type().dims, node.output().type().dims);
   return is_split ? Role::kReshape : Role::kNone;
+}
+
+bool joins_pieces(const Node& node) {
+  if (node.op() != Op::kConcat) return false;
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    const Node* producer = node.input(i)->producer();
+    while (producer != nullptr && is_view(*producer)) producer = producer->input(0)->producer();
+    if (producer == nullptr || producer->op() == Op::kConcat) continue;
+    const Role role = find_role(*producer);
+    if (role == Role::kNone || role == Role::kLoops) return true;
+  }
+  return false;
 }
 
 bool is_cheap(const Node& node) {

@@ -40,4 +40,8 @@ bool stores_operand(const Node& node);
 // rather than data.
 bool is_parameter(const Node& node, size_t input);
 
+// Returns whether the node is a Concat of which some operand is in memory anyway, because no group
+// computes it on the way. Its producer can write it where the Concat has it.
+bool joins_pieces(const Node& node);
+
 }  // namespace sluice

@@ -26,6 +26,7 @@ Result<bool> fold_reshape_chain(Graph& root, const Options& options);
 Result<bool> fold_transpose_chain(Graph& root, const Options& options);
 Result<bool> fold_transpose_into_weights(Graph& root, const Options& options);
 Result<bool> split_attention_states(Graph& root, const Options& options);
+Result<bool> store_pieces(Graph& root, const Options& options);
 Result<bool> widen_convolution(Graph& root, const Options& options);
 
 }  // namespace sluice

@@ -134,7 +134,7 @@ struct ConvSpec {
   int64_t pad_top = 0, pad_left = 0;  // bottom and right padding follow from oh and ow
   int64_t groups = 1;
   int64_t x_pixel_stride = 0;  // 0: ci; rows and images follow each other without gaps
-  int64_t y_pixel_stride = 0;  // 0: co
+  int64_t y_pixel_stride = 0;  // 0: result_channels
   ConvDepth depth;
   // With phases, oh and ow count the positions of each phase, and the result is
   // y[n][oh * phases.h][ow * phases.w][co / phases.count()]; there is no depth, and no stride. The

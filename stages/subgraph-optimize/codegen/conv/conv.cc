@@ -16,13 +16,13 @@ using llvm::Value;
 Result<void> check(const ConvSpec& s) {
   SLUICE_TRY(check_conv(s));
   if ((s.x_pixel_stride != 0 && s.x_pixel_stride < s.ci) ||
-      (s.y_pixel_stride != 0 && s.y_pixel_stride < s.co)) {
+      (s.y_pixel_stride != 0 && s.y_pixel_stride < result_channels(s))) {
     return make_error(ErrorCode::kCodegen,
                       "conv with pixel strides {} and {} is too narrow for {} and {} channels",
                       s.x_pixel_stride, s.y_pixel_stride, s.ci, s.co);
   }
   if (s.phases.count() > 1 &&
-      (is_3d(s) || s.stride_h != 1 || s.stride_w != 1 || s.y_pixel_stride != 0)) {
+      (is_3d(s) || s.stride_h != 1 || s.stride_w != 1)) {
     return make_error(ErrorCode::kCodegen, "conv with {} phases and a depth or strides",
                       s.phases.count());
   }

@@ -15,7 +15,8 @@ int64_t number_or(const std::vector<int64_t>& numbers, size_t index, int64_t fal
 // The demands of a kind of kernel: the packing of its weight, the layout of its tensors, and its
 // generator.
 struct ConvStrategy {
-  StorageMap map;  // of x, the result and full epilogue operands
+  StorageMap map;            // of x, the result and full epilogue operands
+  Rows rows = Rows::kWhole;  // of these
   BuildChain pack, unpack;
   loop::Packing packing;
   std::function<KernelId(Lowering&, const ConvSpec&)> kernel;
@@ -30,6 +31,7 @@ void set_packing(ConvStrategy& strategy, const ConvPacking& packing) {
 ConvStrategy nhwc_strategy(const ConvSpec& spec, size_t rank, const DeviceProfile& profile) {
   ConvStrategy strategy;
   strategy.map = nhwc_map(rank);
+  strategy.rows = Rows::kMayBeParts;
   ConvPacking packing{spec.co, spec.ci / spec.groups, spec.kh, spec.kw,
                       spec.groups * spec.phases.count()};
   packing.nr = choose_conv_plan(spec, profile).nr;
@@ -113,7 +115,8 @@ Result<EpilogueOperand> address(const std::vector<Extent>& dims, const std::vect
 
 Result<void> add_conv_epilogue(Lowering& lowering, const Contraction& contraction,
                                const loop::LoweredEpilogue& lowered, const StorageMap& map,
-                               ConvSpec& spec, std::vector<Lowering::Operand>& operands) {
+                               Rows rows, ConvSpec& spec,
+                               std::vector<Lowering::Operand>& operands) {
   const Type& result = contraction.result();
   const OperandSizes sizes(lowering.graph().module(), {&result});
   SLUICE_ASSIGN(const std::vector<Extent> dims, sizes.of(result));
@@ -121,7 +124,7 @@ Result<void> add_conv_epilogue(Lowering& lowering, const Contraction& contractio
   spec.epilogue.math = lowering.math();
   for (const loop::EpilogueRead& read : lowered.reads) {
     Value& value = lowering.operand_value(contraction, *read.value);
-    SLUICE_ASSIGN(Value * stored, lowering.stored(value, map, contraction.node));
+    SLUICE_ASSIGN(Value * stored, lowering.stored(value, map, contraction.node, rows));
     operands.push_back({read.value, stored});
     SLUICE_ASSIGN(const std::vector<Extent> strides, sizes.walked_strides(read, *stored));
     SLUICE_ASSIGN(EpilogueOperand operand, address(dims, strides, map, *contraction.node));
@@ -183,6 +186,20 @@ Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x_value, const Va
   return spec;
 }
 
+namespace {
+
+// Returns the elements from one pixel of a channels-last value to the next; 0: its channels, as in
+// any other order.
+int64_t pixel_stride(const Value& value) {
+  const auto axis = row_axis(value);
+  const StorageMap map = storage_map_of(value);
+  return axis && map == nhwc_map(map.size()) && *axis + 1 == map.size()
+             ? value.storage()->dims[*axis].value
+             : 0;
+}
+
+}  // namespace
+
 Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
   Node* before = contraction.node;
   const Value& x_inside = *contraction.anchor->input(0);
@@ -190,16 +207,20 @@ Result<void> lower_conv(Lowering& lowering, const Contraction& contraction) {
   SLUICE_ASSIGN(ConvSpec spec, make_conv_spec(*contraction.anchor, x_inside, w_inside));
   spec.dtype = x_inside.type().dtype;
   Value& x_outside = lowering.operand_value(contraction, x_inside);
+  spec.x_pixel_stride = pixel_stride(x_outside);
+  spec.y_pixel_stride = pixel_stride(before->output());
   const ConvStrategy strategy = choose_strategy(spec, contraction, x_outside, lowering);
-  const auto stored = [&](Value& value) { return lowering.stored(value, strategy.map, before); };
-  SLUICE_ASSIGN(Value * x, stored(x_outside));
+  SLUICE_ASSIGN(Value * x, lowering.stored(x_outside, strategy.map, before,
+                                           spec.x_pixel_stride > 0 ? strategy.rows : Rows::kWhole));
   SLUICE_ASSIGN(Value * w, lowering.packed(lowering.operand_value(contraction, w_inside),
                                            strategy.pack, strategy.packing, before));
   std::vector<Lowering::Operand> operands = {{&x_inside, x}, {&w_inside, w, strategy.unpack}};
   SLUICE_ASSIGN(const loop::LoweredEpilogue epilogue, lower_epilogue(contraction));
-  SLUICE_TRY(add_conv_epilogue(lowering, contraction, epilogue, strategy.map, spec, operands));
+  SLUICE_TRY(add_conv_epilogue(lowering, contraction, epilogue, strategy.map, strategy.rows, spec,
+                               operands));
   const KernelId kernel = strategy.kernel(lowering, spec);
-  return lowering.replace(contraction, std::move(operands), kernel, strategy.map);
+  return lowering.replace(contraction, std::move(operands), kernel, strategy.map,
+                          spec.y_pixel_stride > 0 ? strategy.rows : Rows::kWhole);
 }
 
 }  // namespace sluice

@@ -214,17 +214,18 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   const Value& a_inside = contraction.source(0);
   const Value& b_inside = contraction.source(1);
   Value* b = &lowering.operand_value(contraction, b_inside);
-  SLUICE_ASSIGN(Value * a, lowering.dense(lowering.operand_value(contraction, a_inside), before));
+  SLUICE_ASSIGN(Value * a, lowering.dense(lowering.operand_value(contraction, a_inside), before,
+                                          Rows::kMayBeParts));
   const bool packs = b->is_constant() && !contraction.transposes(1);
   if (!packs) {
-    SLUICE_ASSIGN(b, lowering.dense(*b, before));
+    SLUICE_ASSIGN(b, lowering.dense(*b, before, Rows::kMayBeParts));
   }
   SLUICE_ASSIGN(const loop::LoweredEpilogue epilogue, lower_epilogue(contraction));
   StoredOperands stored{a, b, {}};
   std::vector<Lowering::Operand> read;
   for (const loop::EpilogueRead& own : epilogue.reads) {
-    SLUICE_ASSIGN(Value * value,
-                  lowering.dense(lowering.operand_value(contraction, *own.value), before));
+    SLUICE_ASSIGN(Value * value, lowering.dense(lowering.operand_value(contraction, *own.value),
+                                                before, Rows::kMayBeParts));
     stored.epilogue.emplace_back(&own, value);
     read.push_back({own.value, value});
   }
@@ -250,7 +251,8 @@ Result<void> lower_matmul(Lowering& lowering, const Contraction& contraction) {
   operands.insert(operands.end(), read.begin(), read.end());
   const KernelId kernel = lowering.kernel(spec, generate_matmul);
   return lowering.replace(contraction, std::move(operands), kernel,
-                          dense_map(contraction.node->output().type().dims.size()));
+                          dense_map(contraction.node->output().type().dims.size()),
+                          Rows::kMayBeParts);
 }
 
 }  // namespace sluice

@@ -161,7 +161,8 @@ class QuantizedLowering {
     if (q_.result->type().dtype == DType::kI32) return {};
     SLUICE_ASSIGN(const loop::LoweredEpilogue lowered, lower_epilogue(contraction_, &q_));
     if (q_.is_conv())
-      return add_conv_epilogue(lowering_, contraction_, lowered, map_, spec_.conv, operands_);
+      return add_conv_epilogue(lowering_, contraction_, lowered, map_, Rows::kWhole, spec_.conv,
+                               operands_);
     return add_matrix_epilogue(lowered);
   }
 

@@ -63,22 +63,25 @@ bool Lowering::is_there(const Value& value, const StorageMap& map) const {
          copies_.contains({value.id(), map});
 }
 
-Result<Value*> Lowering::stored(Value& value, const StorageMap& map, Node* before) {
-  if (!can_store(value, map) || storage_map_of(value) == map) return &value;
+Result<Value*> Lowering::stored(Value& value, const StorageMap& map, Node* before, Rows rows) {
+  const bool has_rows = rows == Rows::kMayBeParts || !row_axis(value);
+  const bool is_ordered = !can_store(value, map) || storage_map_of(value) == map;
+  if (has_rows && is_ordered) return &value;
   Value*& known = copies_[{value.id(), map}];
   if (known == nullptr) {
-    SLUICE_ASSIGN(known, add_copy(value, map, before));
+    SLUICE_ASSIGN(known, add_copy(value, storage_in(value, map), before));
   }
   return known;
 }
 
-Result<Value*> Lowering::add_copy(Value& value, const StorageMap& map, Node* before) {
+Result<Value*> Lowering::add_copy(Value& value, StorageId storage, Node* before) {
   Node& node = graph_.add_node(Op::kTransData, {&value}, 1, before);
   trans_data_.push_back(&node);
   if (value.producer() != nullptr) node.set_origins(value.producer()->origins());
   node.output().set_type(value.type_id());
+  node.output().set_storage(storage);
+  const StorageMap map = storage_map_of(node.output());
   node.output().set_name(fmt::format("{}:{}", value.name(), storage_map_name(map)));
-  store(node.output(), map);
   node.placement.engine = EngineId::kAicore;
   SLUICE_ASSIGN(const loop::LoweredNode lowered, loop::lower_node(node));
   node.placement.kernel =
@@ -87,10 +90,11 @@ Result<Value*> Lowering::add_copy(Value& value, const StorageMap& map, Node* bef
 }
 
 // The result of the TransData takes the name, and the place in the graph.
-Result<void> Lowering::set_made(Value& made, const StorageMap& map) {
-  const StorageMap wanted = storage_map_of(made);
-  if (!has_formats(made.type()) || wanted == map) return {};
+Result<void> Lowering::set_made(Value& made, const StorageMap& map, Rows rows) {
+  const bool is_ordered = !has_formats(made.type()) || storage_map_of(made) == map;
+  if (is_ordered && (rows == Rows::kMayBeParts || !row_axis(made))) return {};
   const std::string name = made.name();
+  const StorageId wanted = made.storage_id();
   store(made, map);
   SLUICE_ASSIGN(Value * copy, add_copy(made, wanted, made.producer()->next()));
   graph_.replace_all_uses(made, *copy);
@@ -190,9 +194,9 @@ void Lowering::add_unread(const Contraction& contraction, std::vector<Operand>& 
 }
 
 Result<void> Lowering::replace(const Contraction& contraction, std::vector<Operand> operands,
-                               KernelId kernel, const StorageMap& made) {
+                               KernelId kernel, const StorageMap& made, Rows rows) {
   add_unread(contraction, operands);
-  return set_made(add_fused(contraction, operands, kernel).output(), made);
+  return set_made(add_fused(contraction, operands, kernel).output(), made, rows);
 }
 
 Node& Lowering::add_fused(const Contraction& contraction, const std::vector<Operand>& operands,
@@ -257,7 +261,7 @@ Result<void> Lowering::give_results(Node& made, Node& old, const std::vector<siz
   take_place(made, old, results);
   for (size_t i = 0; i < results.size(); ++i) {
     Value& result = made.output(i);
-    SLUICE_TRY(set_made(result, dense_map(result.type().dims.size())));
+    SLUICE_TRY(set_made(result, dense_map(result.type().dims.size()), Rows::kWhole));
   }
   return {};
 }

@@ -22,6 +22,9 @@ namespace sluice {
 
 using BuildChain = std::function<void(Chain&)>;
 
+// Whether a kernel takes an operand or result whose rows are parts of wider ones (store_rows).
+enum class Rows : uint8_t { kWhole, kMayBeParts };
+
 class Lowering {
  public:
   Lowering(Graph& graph, const GeneratorOptions& options, KernelRequests& kernels)
@@ -41,9 +44,10 @@ class Lowering {
 
   // Returns the value stored in this order: itself, or the result of a TransData before `before`
   // that later callers share. A value of another rank than the map's stays as it is.
-  Result<Value*> stored(Value& value, const StorageMap& map, Node* before);
-  Result<Value*> dense(Value& value, Node* before) {
-    return stored(value, dense_map(value.type().dims.size()), before);
+  Result<Value*> stored(Value& value, const StorageMap& map, Node* before,
+                        Rows rows = Rows::kWhole);
+  Result<Value*> dense(Value& value, Node* before, Rows rows = Rows::kWhole) {
+    return stored(value, dense_map(value.type().dims.size()), before, rows);
   }
   // Returns whether stored() needs no TransData, or has made it already.
   bool is_there(const Value& value, const StorageMap& map) const;
@@ -71,9 +75,9 @@ class Lowering {
   // Replaces the contraction by a Fused node that names the kernel. Its body unpacks, then computes
   // what the contraction did. What the body reads but the kernel does not follows the operands:
   // numbers that are in the kernel's code. made: the order in which the kernel writes; where the
-  // result has another one, a TransData follows.
+  // result has another one, or rows that the kernel does not take, a TransData follows.
   Result<void> replace(const Contraction& contraction, std::vector<Operand> operands,
-                       KernelId kernel, const StorageMap& made);
+                       KernelId kernel, const StorageMap& made, Rows rows = Rows::kWhole);
   // Adds a Fused node of this body, with its results and their types, before `old`, whose origins
   // and placement it has.
   Node& add_launch(Node& old, Graph& body, const std::vector<Value*>& inputs, KernelId kernel);
@@ -85,8 +89,8 @@ class Lowering {
   Value& operand_value(const Contraction& contraction, const Value& inside);
 
  private:
-  Result<Value*> add_copy(Value& value, const StorageMap& map, Node* before);
-  Result<void> set_made(Value& made, const StorageMap& map);
+  Result<Value*> add_copy(Value& value, StorageId storage, Node* before);
+  Result<void> set_made(Value& made, const StorageMap& map, Rows rows);
   void add_unread(const Contraction& contraction, std::vector<Operand>& operands);
   void take_place(Node& made, Node& old, const std::vector<size_t>& results);
   Node& add_fused(const Contraction& contraction, const std::vector<Operand>& operands,
@@ -125,6 +129,6 @@ Result<ConvSpec> make_conv_spec(const Node& conv, const Value& x, const Value& w
 // Gives a convolution its epilogue, whose operands, stored by the map, follow `operands`.
 Result<void> add_conv_epilogue(Lowering& lowering, const Contraction& contraction,
                                const loop::LoweredEpilogue& lowered, const StorageMap& map,
-                               ConvSpec& spec, std::vector<Lowering::Operand>& operands);
+                               Rows rows, ConvSpec& spec, std::vector<Lowering::Operand>& operands);
 
 }  // namespace sluice

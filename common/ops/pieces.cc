@@ -1,0 +1,212 @@
+#include "common/ops/pieces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/ir/append_axis.h"
+#include "common/ir/module.h"
+#include "common/ir/value_storage.h"
+#include "common/ops/attributes.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kPieceAlignment = 4;
+
+const Value& whole_of(const Node& node) {
+  return node.op() == Op::kConcat ? node.output() : *node.input(0);
+}
+
+std::vector<const Value*> pieces_of(const Node& node) {
+  std::vector<const Value*> pieces;
+  if (node.op() == Op::kConcat) {
+    for (size_t i = 0; i < node.input_count(); ++i) pieces.push_back(node.input(i));
+  } else {
+    for (size_t k = 0; k < node.output_count(); ++k) pieces.push_back(&node.output(k));
+  }
+  return pieces;
+}
+
+size_t joined_axis(const Node& node) {
+  const int64_t axis = node.op() == Op::kConcat ? node.get(attributes::Concat::axis)
+                                                : node.get(attributes::Split::axis);
+  return static_cast<size_t>(axis < 0 ? axis + whole_of(node).type().rank() : axis);
+}
+
+std::string label(const Value& value) { return fmt::format("'{}'", value.name()); }
+
+// Returns why a piece does not lie in the whole as its elements do there, or an empty text.
+std::string layout_reason(const Value& whole, const Value& piece) {
+  const StorageMap map = storage_map_of(whole);
+  if (storage_map_of(piece) != map)
+    return fmt::format("{} is stored in another order than {}", label(piece), label(whole));
+  const auto in_whole = stored_strides(whole), own = stored_strides(piece);
+  if (!in_whole || !own)
+    return fmt::format("{} has a size that is known only when its task has run", label(piece));
+  for (size_t i = 0; i < map.size(); ++i) {
+    const bool is_one = map[i].divisor == 1 && map[i].modulus == 0 &&
+                        piece.type().dims[static_cast<size_t>(map[i].dim)] == Dim::fixed(1);
+    if (!is_one && (*own)[i] != (*in_whole)[i])
+      return fmt::format("{} is stored without the gaps that it has in {}", label(piece),
+                         label(whole));
+  }
+  return {};
+}
+
+// Returns the stored axis that the whole is divided along: where it is stored in blocks, that of
+// whole blocks.
+size_t outermost_stored(const StorageMap& map, size_t logical) {
+  size_t found = map.size();
+  for (size_t i = 0; i < map.size(); ++i) {
+    const bool is_it = static_cast<size_t>(map[i].dim) == logical;
+    if (is_it && (found == map.size() || map[i].divisor > map[found].divisor)) found = i;
+  }
+  return found;
+}
+
+}  // namespace
+
+bool is_piecewise(const Node& node) { return node.op() == Op::kConcat || node.op() == Op::kSplit; }
+
+namespace {
+
+// Returns how many copies of operands there may be.
+size_t max_copies(const Graph& graph) {
+  size_t count = 0;
+  for (const Node& node : graph.nodes()) count += node.op() == Op::kConcat ? node.input_count() : 0;
+  return count;
+}
+
+}  // namespace
+
+Pieces::Pieces(const Graph& graph)
+    : graph_(graph),
+      expressions_(graph.module().expressions),
+      groups_(expressions_, graph.value_limit() + max_copies(graph)) {
+  for (const Value& value : graph.values()) {
+    if (!value.is_erased() && value.producer() == nullptr) enter(value);
+  }
+  for (const Node& node : graph.nodes()) {
+    if (node.placement.no_task || is_piecewise(node)) continue;
+    for (size_t k = 0; k < node.output_count(); ++k) enter(node.output(k));
+  }
+  pin_outputs();
+}
+
+void Pieces::enter(const Value& value) {
+  const auto bytes = graph_.module().dim_expression(value_bytes(value));
+  if (!bytes) return;
+  groups_.add_owner(value.id(), *bytes);
+  if (value.producer() == nullptr) groups_.pin(value.id(), *bytes);
+}
+
+// An output that no copy fills is memory of the caller's.
+void Pieces::pin_outputs() {
+  std::vector<bool> is_copied(graph_.outputs().size(), false);
+  for (const Node& node : graph_.nodes()) {
+    if (node.op() != Op::kMemCopy || !node.has(attributes::MemCopy::output)) continue;
+    const auto output = static_cast<size_t>(node.get(attributes::MemCopy::output));
+    if (output < is_copied.size()) is_copied[output] = true;
+  }
+  for (size_t k = 0; k < is_copied.size(); ++k) {
+    const Value& value = *graph_.outputs()[k];
+    const auto bytes = graph_.module().dim_expression(value_bytes(value));
+    if (!is_copied[k] && bytes) groups_.pin(value.id(), *bytes);
+  }
+}
+
+void Pieces::add(const Node& node) {
+  if (node.placement.no_task) {
+    if (is_piecewise(node)) return join(node);
+    groups_.join(node.input(0)->id(), node.output().id(), expressions_.constant(0));
+  } else if (is_piecewise(node)) {
+    for (size_t k = 0; k < node.output_count(); ++k) enter(node.output(k));
+  }
+}
+
+// Adds the pieces of a Concat or Split with their distances. Returns why they cannot lie in their
+// whole, or an empty text.
+std::string Pieces::add_parts(const Node& node, std::vector<Part>& parts) {
+  const Value& whole = whole_of(node);
+  const auto strides = stored_strides(whole);
+  if (!strides)
+    return fmt::format("{} has a size that is known only when its task has run", label(whole));
+  const StorageMap map = storage_map_of(whole);
+  const size_t logical = joined_axis(node), stored = outermost_stored(map, logical);
+  const ExpressionId block = expressions_.constant(map[stored].divisor);
+  ExpressionId index = expressions_.constant(0);
+  for (const Value* piece : pieces_of(node)) {
+    if (std::string reason = layout_reason(whole, *piece); !reason.empty()) return reason;
+    const auto extent = graph_.module().dim_expression(piece->type().dims[logical]);
+    const ExpressionId distance =
+        expressions_.multiply(expressions_.floor_divide(index, block), (*strides)[stored]);
+    const auto is_multiple = [&](ExpressionId of, int64_t divisor) {
+      return expressions_.modulo(of, expressions_.constant(divisor)) == expressions_.constant(0);
+    };
+    if (!is_multiple(index, map[stored].divisor) || !is_multiple(*extent, map[stored].divisor))
+      return fmt::format("{} does not fill whole blocks of {}", label(*piece), label(whole));
+    if (!is_multiple(distance, kPieceAlignment))
+      return fmt::format("{} would not begin at a multiple of {} bytes", label(*piece),
+                         kPieceAlignment);
+    parts.push_back({piece->id(), distance, -1});
+    index = expressions_.add(index, *extent);
+  }
+  return {};
+}
+
+Pieces::Refusal Pieces::refusal(const Node& node) {
+  std::vector<Part> parts;
+  if (append_axis(whole_of(node))) return {"it appends to a state", {}};
+  if (std::string reason = add_parts(node, parts); !reason.empty()) return {reason, {}};
+  const std::vector<std::string_view> reasons = groups_.reasons(whole_of(node).id(), parts);
+  const auto refused = std::ranges::find_if(reasons, [](std::string_view r) { return !r.empty(); });
+  if (refused == reasons.end()) return {};
+  if (node.op() == Op::kConcat) return copies(node, parts, reasons);
+  const Value& piece = node.output(static_cast<size_t>(refused - reasons.begin()));
+  return {fmt::format("{}: {}", label(piece), *refused), {}};
+}
+
+// Returns the operands whose copies let all others be pieces, where these are at most half of the
+// bytes: more are the work of one kernel.
+Pieces::Refusal Pieces::copies(const Node& node, const std::vector<Part>& parts,
+                               const std::vector<std::string_view>& reasons) {
+  Refusal refusal;
+  std::vector<Part> with_copies = parts;
+  ExpressionId copied = expressions_.constant(0);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (reasons[i].empty()) continue;
+    const Value& operand = *node.input(i);
+    if (refusal.reason.empty()) refusal.reason = fmt::format("{}: {}", label(operand), reasons[i]);
+    const auto bytes = graph_.module().dim_expression(value_bytes(operand));
+    if (row_axis(operand) || !bytes) return refusal;
+    with_copies[i] = {-1, parts[i].distance, *bytes};
+    copied = expressions_.add(copied, *bytes);
+    refusal.copied.push_back(i);
+  }
+  const auto whole = graph_.module().dim_expression(value_bytes(node.output()));
+  const auto twice = expressions_.multiply(copied, expressions_.constant(2));
+  const bool is_less = whole && expressions_.bounds(expressions_.subtract(*whole, twice)).low >= 0;
+  const auto second = groups_.reasons(node.output().id(), with_copies);
+  const bool fits = std::ranges::all_of(second, [](std::string_view r) { return r.empty(); });
+  if (is_less && fits) return {"", refusal.copied};
+  return {refusal.reason, {}};
+}
+
+void Pieces::join(const Node& node) {
+  std::vector<Part> parts;
+  if (!add_parts(node, parts).empty()) return;  // a graph that was edited, which the verifier names
+  for (const Part& part : parts) groups_.join(whole_of(node).id(), part.value, part.distance);
+}
+
+Dim Pieces::offset(const Value& value) {
+  const auto distance = groups_.offset(value.id());
+  return distance ? graph_.module().make_dim(*distance) : Dim::unknown();
+}
+
+Dim Pieces::extent(const Value& value) {
+  const auto bytes = groups_.extent(value.id());
+  return bytes ? graph_.module().make_dim(*bytes) : Dim::unknown();
+}
+
+}  // namespace sluice

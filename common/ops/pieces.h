@@ -1,0 +1,61 @@
+// Which values of a scheduled graph share memory whatever the order of its tasks: a view and what
+// it shows, operands of a Concat that has no task and its result, results of such a Split and its
+// operand. docs/schedule.md says when a Concat or Split needs no task.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/ir/graph.h"
+#include "common/ir/piece_groups.h"
+
+namespace sluice {
+
+// Returns whether the node puts values together or takes one apart: a Concat or Split.
+bool is_piecewise(const Node& node);
+
+// Distances are bytes. Groups change when nodes are added; the graph does not.
+class Pieces {
+ public:
+  // Enters the values of the graph but for the results of Concat, Split and views.
+  explicit Pieces(const Graph& graph);
+
+  // Adds a node as its placement says; nodes are added in the order of the graph.
+  void add(const Node& node);
+
+  // What keeps a Concat or Split from having no task.
+  struct Refusal {
+    std::string reason;          // empty: nothing
+    std::vector<size_t> copied;  // operands of a Concat; with copies of these nothing keeps it
+  };
+  // The node was not added.
+  Refusal refusal(const Node& node);
+  // Enters a copy of an operand, which is new in the graph and which a task writes.
+  void enter(const Value& value);
+  // Adds a Concat or Split without refusal as one that has no task.
+  void join(const Node& node);
+
+  int32_t find(const Value& value) { return groups_.find(value.id()); }
+  // Lets a result be written over an operand.
+  void overlay(const Value& operand, const Value& result) {
+    groups_.overlay(operand.id(), result.id());
+  }
+  // Returns the bytes from the start of the value's group to the value, and those of the group;
+  // unknown when some size in it is, or the order of the pieces depends on sizes.
+  Dim offset(const Value& value);
+  Dim extent(const Value& value);
+
+ private:
+  using Part = PieceGroups::Part;
+
+  void pin_outputs();
+  std::string add_parts(const Node& node, std::vector<Part>& parts);
+  Refusal copies(const Node& node, const std::vector<Part>& parts,
+                 const std::vector<std::string_view>& reasons);
+
+  const Graph& graph_;
+  ExpressionTable& expressions_;
+  PieceGroups groups_;
+};
+
+}  // namespace sluice
