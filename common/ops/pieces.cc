@@ -94,8 +94,21 @@ Pieces::Pieces(const Graph& graph)
   pin_outputs();
 }
 
+// Returns the bytes that a value owns: where its rows are parts of wider ones, those of its first
+// row, because all that lies between its rows is divided along the same axis.
+std::optional<ExpressionId> Pieces::owned_bytes(const Value& value) const {
+  Module& module = graph_.module();
+  const auto axis = row_axis(value);
+  const auto strides = axis ? stored_strides(value) : std::nullopt;
+  if (!strides) return module.dim_expression(value_bytes(value));
+  const StoredAxis& stored = value.storage()->map[*axis];
+  const auto extent = module.dim_expression(value.type().dims[static_cast<size_t>(stored.dim)]);
+  if (!extent) return std::nullopt;
+  return expressions_.multiply(*extent, (*strides)[*axis]);
+}
+
 void Pieces::enter(const Value& value) {
-  const auto bytes = graph_.module().dim_expression(value_bytes(value));
+  const auto bytes = owned_bytes(value);
   if (!bytes) return;
   groups_.add_owner(value.id(), *bytes);
   if (value.producer() == nullptr) groups_.pin(value.id(), *bytes);
@@ -134,10 +147,15 @@ std::string Pieces::add_parts(const Node& node, std::vector<Part>& parts) {
     return fmt::format("{} has a size that is known only when its task has run", label(whole));
   const StorageMap map = storage_map_of(whole);
   const size_t logical = joined_axis(node), stored = outermost_stored(map, logical);
+  const auto has_other_rows = [&](const Value& value) {
+    return row_axis(value).value_or(stored) != stored;
+  };
   const ExpressionId block = expressions_.constant(map[stored].divisor);
   ExpressionId index = expressions_.constant(0);
   for (const Value* piece : pieces_of(node)) {
     if (std::string reason = layout_reason(whole, *piece); !reason.empty()) return reason;
+    if (has_other_rows(whole) || has_other_rows(*piece))
+      return fmt::format("{} is a piece along another axis", label(*piece));
     const auto extent = graph_.module().dim_expression(piece->type().dims[logical]);
     const ExpressionId distance =
         expressions_.multiply(expressions_.floor_divide(index, block), (*strides)[stored]);
@@ -202,11 +220,6 @@ void Pieces::join(const Node& node) {
 Dim Pieces::offset(const Value& value) {
   const auto distance = groups_.offset(value.id());
   return distance ? graph_.module().make_dim(*distance) : Dim::unknown();
-}
-
-Dim Pieces::extent(const Value& value) {
-  const auto bytes = groups_.extent(value.id());
-  return bytes ? graph_.module().make_dim(*bytes) : Dim::unknown();
 }
 
 }  // namespace sluice

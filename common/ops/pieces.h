@@ -3,6 +3,7 @@
 // operand. docs/schedule.md says when a Concat or Split needs no task.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,14 +41,14 @@ class Pieces {
   void overlay(const Value& operand, const Value& result) {
     groups_.overlay(operand.id(), result.id());
   }
-  // Returns the bytes from the start of the value's group to the value, and those of the group;
-  // unknown when some size in it is, or the order of the pieces depends on sizes.
+  // Returns the bytes from the start of the value's group to the value; unknown when some size in it
+  // is, or the order of the pieces depends on sizes.
   Dim offset(const Value& value);
-  Dim extent(const Value& value);
 
  private:
   using Part = PieceGroups::Part;
 
+  std::optional<ExpressionId> owned_bytes(const Value& value) const;
   void pin_outputs();
   std::string add_parts(const Node& node, std::vector<Part>& parts);
   Refusal copies(const Node& node, const std::vector<Part>& parts,

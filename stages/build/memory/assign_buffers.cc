@@ -1,6 +1,7 @@
 // Gives every value of a part a place in a buffer: a part's own, or the memory of a constant, an
-// input or an output. Values that share bytes lie in one buffer (shared_values.h), pieces of a whole
-// at their offsets in it. Live ranges say which tasks need a buffer; its own offset comes later.
+// input or an output. Values that share bytes lie in one buffer (shared_values.h), pieces of a
+// whole at their offsets in it. Live ranges say which tasks need a buffer; its own offset comes
+// later.
 //
 //   before:  %a = Relu(%x)                %y = Reshape(%a, %s) placement {_no_task}
 //   after:   buffer b0 = input 0 bytes 64 live "main" [0, 0]
@@ -33,8 +34,7 @@ class BufferAssigner {
       if (value.is_erased() || !needs_place(value)) continue;
       int32_t& buffer = buffers[static_cast<size_t>(shared_.find(value))];
       if (buffer < 0) buffer = add_buffer(value);
-      const Dim offset = shared_.offset(value);
-      value.set_place({buffer, offset.is_unknown() ? Dim::fixed(0) : offset});
+      value.set_place({buffer, shared_.offset(value)});
     }
   }
 

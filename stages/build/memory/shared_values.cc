@@ -50,6 +50,7 @@ void SharedValues::describe() {
   for (const Value& value : graph_.values()) {
     if (value.is_erased()) continue;
     SharedBytes& bytes = of(value);
+    measure(value);
     if (value.is_constant()) {
       bytes.constant = &value;
     } else if (value.is_input()) {
@@ -58,6 +59,22 @@ void SharedValues::describe() {
       bytes.has_view = true;
     }
   }
+}
+
+Dim SharedValues::offset(const Value& value) {
+  const Dim offset = pieces_.offset(value);
+  return offset.is_unknown() ? Dim::fixed(0) : offset;
+}
+
+// Lets the bytes that are shared reach to the end of the value.
+void SharedValues::measure(const Value& value) {
+  Module& module = graph_.module();
+  ExpressionTable& table = module.expressions;
+  Dim& whole = of(value).bytes;
+  const auto before = module.dim_expression(whole), at = module.dim_expression(offset(value)),
+             own = module.dim_expression(value_bytes(value));
+  whole = before && at && own ? module.make_dim(table.maximum(*before, table.add(*at, *own)))
+                              : Dim::unknown();
 }
 
 void SharedValues::bind_outputs() {
@@ -107,9 +124,7 @@ bool SharedValues::can_overwrite(const Node& task, size_t index, uint32_t positi
          fits_in_place(*operand, result);
 }
 
-bool SharedValues::is_alone(const Value& value) {
-  return pieces_.extent(value) == value_bytes(value);
-}
+bool SharedValues::is_alone(const Value& value) { return of(value).bytes == value_bytes(value); }
 
 // Returns whether the two can be at one place without other values of their wholes in the way: one
 // of them has none beside it, and a result that has some is in memory when the operand is made.
@@ -127,6 +142,7 @@ bool SharedValues::fits_in_place(const Value& operand, const Value& result) {
 void SharedValues::overwrite(const Value& operand, const Value& result) {
   SharedBytes whole = of(operand);
   const SharedBytes to = of(result);
+  if (is_alone(operand)) whole.bytes = to.bytes;
   if (whole.output < 0) whole.output = to.output;
   whole.has_view = whole.has_view || to.has_view;
   for (const auto& [stream, range] : to.live) extend(whole.live, range);

@@ -17,6 +17,7 @@ struct SharedBytes {
   const Value* constant = nullptr;          // a constant among them
   int64_t output = -1;                      // the index of the output that is written in place
   bool has_view = false;                    // some value that no task makes shows them
+  Dim bytes = Dim::fixed(0);                // unknown when those of some value are
   std::map<uint32_t, LiveRange> live = {};  // by stream
 };
 
@@ -30,12 +31,13 @@ class SharedValues {
   // Returns a value that stands for all that share bytes with it.
   int32_t find(const Value& value) { return pieces_.find(value); }
   SharedBytes& of(const Value& value) { return shared_[static_cast<size_t>(find(value))]; }
-  // Returns the place of a value in the bytes that are shared, and how many these are.
-  Dim offset(const Value& value) { return pieces_.offset(value); }
-  Dim bytes(const Value& value) { return pieces_.extent(value); }
+  // Returns the place of a value in the bytes that are shared; 0 while sizes are not known.
+  Dim offset(const Value& value);
+  Dim bytes(const Value& value) { return of(value).bytes; }  // all that are shared
 
  private:
   void describe();
+  void measure(const Value& value);
   void bind_outputs();
   void find_lives();
   bool ends_at(const SharedBytes& bytes, uint32_t position) const;
