@@ -128,28 +128,32 @@ std::string_view PieceGroups::join(int32_t whole, int32_t part, ExpressionId dis
 
 std::vector<std::string_view> PieceGroups::reasons(int32_t whole, const std::vector<Part>& parts) {
   const Place to = locate(whole);
-  Union group{node(to.root).owned, node(to.root).pinned};
+  Union merged{node(to.root).owned, node(to.root).pinned};
   std::map<int32_t, ExpressionId> joined = {{to.root, table_.constant(0)}};
   const auto add_part = [&](const Part& part) -> std::string_view {
     const ExpressionId distance = table_.add(to.distance, part.distance);
     if (part.value < 0) {
       Node fresh;
       fresh.owned = {{table_.constant(0), part.extent}};
-      return add(group, fresh, distance);
+      return add(merged, fresh, distance);
     }
     const Place from = locate(part.value);
     const ExpressionId by = table_.subtract(distance, from.distance);
     const auto known = joined.find(from.root);
     if (known != joined.end()) return known->second == by ? "" : kElsewhere;
-    const std::string_view reason = add(group, node(from.root), by);
+    const std::string_view reason = add(merged, node(from.root), by);
     if (reason.empty()) joined.emplace(from.root, by);
     return reason;
   };
+  const auto turn_of = [&](const Part& part) {
+    if (part.value < 0) return 0;
+    const Node& own = group(part.value);
+    return own.pinned ? 2 : own.members > 1 ? 1 : 0;
+  };
   std::vector<std::string_view> found(parts.size());
-  for (const bool is_joined_one : {false, true}) {
+  for (const int turn : {0, 1, 2}) {
     for (size_t i = 0; i < parts.size(); ++i) {
-      if ((parts[i].value >= 0 && is_joined(parts[i].value)) == is_joined_one)
-        found[i] = add_part(parts[i]);
+      if (turn_of(parts[i]) == turn) found[i] = add_part(parts[i]);
     }
   }
   return found;

@@ -32,8 +32,8 @@ class PieceGroups {
     ExpressionId distance = -1;
     ExpressionId extent = -1;  // of a new one
   };
-  // Returns what join would return for each part when those without a reason are joined, first those
-  // that are in no group yet, in order; changes nothing.
+  // Returns what join would return for each part when those without a reason are joined: first those
+  // that are in no group yet, last those in memory that is given. Changes nothing.
   std::vector<std::string_view> reasons(int32_t whole, const std::vector<Part>& parts);
 
   // Lets the value begin where `base` does, in the same units at another time, whoever owns them.

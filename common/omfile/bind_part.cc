@@ -161,14 +161,17 @@ class PartBinder {
     return dims_text(*sizes_.extents(part_.value_type(static_cast<int>(value))));
   }
 
-  // Returns the bytes from the start of a value's buffer to the value.
+  // Returns the bytes from the start of a value's buffer, or region, to the value.
   Result<uint64_t> distance_of(int value) const {
+    const uint64_t fixed = part_.value_offset(value);
     const uint32_t expression =
         symbolic_.value_distance_size() == 0 ? 0 : symbolic_.value_distance(value);
-    if (expression == 0) return uint64_t{0};
+    if (expression == 0) return fixed;
     const int64_t distance = sizes_.expression(expression - 1);
-    if (distance >= 0 && distance % static_cast<int64_t>(kOmPieceAlignment) == 0)
-      return static_cast<uint64_t>(distance);
+    uint64_t whole = 0;
+    if (distance >= 0 && distance % static_cast<int64_t>(kOmPieceAlignment) == 0 &&
+        !__builtin_add_overflow(fixed, static_cast<uint64_t>(distance), &whole))
+      return whole;
     return make_error(ErrorCode::kBadBinding,
                       "{}with these inputs value '{}' would begin {} bytes into its buffer",
                       maker(value), ValueNames(part_)[static_cast<uint32_t>(value)], distance);
@@ -182,10 +185,10 @@ class PartBinder {
     }
     for (int v = 0; v < part_.value_type_size(); ++v) {
       SLUICE_ASSIGN(const uint64_t distance, distance_of(v));
-      if (distance != 0 || symbolic_.value_buffer(v) != kNoBuffer)
-        part_.set_value_offset(v, distance);
+      part_.set_value_offset(v, distance);
       if (symbolic_.value_buffer(v) == kNoBuffer) continue;
       uint64_t& bytes = buffers[symbolic_.value_buffer(v)].bytes;
+      if (distance > kOmArenaLimit) return too_large(distance);
       bytes = std::max(bytes, aligned(distance + part_.value_bytes(v)));
     }
     SLUICE_TRY(place(buffers));

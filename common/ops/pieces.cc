@@ -211,6 +211,13 @@ Pieces::Refusal Pieces::copies(const Node& node, const std::vector<Part>& parts,
   return {refusal.reason, {}};
 }
 
+std::string Pieces::copy_reason(const Node& concat, size_t operand, const Value& original) {
+  std::vector<Part> parts;
+  if (std::string reason = add_parts(concat, parts); !reason.empty()) return reason;
+  parts[operand].value = original.id();
+  return std::string(groups_.reasons(concat.output().id(), parts)[operand]);
+}
+
 void Pieces::join(const Node& node) {
   std::vector<Part> parts;
   if (!add_parts(node, parts).empty()) return;  // a graph that was edited, which the verifier names

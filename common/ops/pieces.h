@@ -31,6 +31,9 @@ class Pieces {
   };
   // The node was not added.
   Refusal refusal(const Node& node);
+  // Returns why an operand of a Concat that has no task is a copy of `original`, rather than that
+  // itself. The node was not added.
+  std::string copy_reason(const Node& concat, size_t operand, const Value& original);
   // Enters a copy of an operand, which is new in the graph and which a task writes.
   void enter(const Value& value);
   // Adds a Concat or Split without refusal as one that has no task.

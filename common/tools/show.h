@@ -23,6 +23,7 @@ std::vector<const Graph*> graphs_with_schedule(const Module& module);
 // Returns the tasks of a schedule as a table: stream, events, places of what they write and read.
 // Returns kWrongLevel for a graph without streams.
 Result<std::string> schedule_text(const Module& module);
+Result<std::string> pieces_text(const Module& module);
 // Returns a picture of the arenas of a schedule (SVG): offsets over time. Errors as above.
 Result<std::string> memory_svg(const Module& module);
 

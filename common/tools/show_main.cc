@@ -32,21 +32,24 @@ Options:
   --node=GLOB         With --loops: the nodes whose names fit, "*gelu*" [default: *].
   --schedule          Of a scheduled graph: its tasks as a table, with streams, events and places.
   --memory            Of a scheduled graph: a picture of its arenas (SVG), offsets over time.
+  --explain           Of a scheduled graph: why each Concat and Split is a task or none.
   --header            Also version, options and what the file was made from.
 )";
 
 // Views that exclude each other.
 Result<void> check_request(const ShowRequest& request) {
   const int views = static_cast<int>(request.check) + static_cast<int>(request.loops) +
-                    static_cast<int>(request.schedule) + static_cast<int>(request.memory);
+                    static_cast<int>(request.schedule) + static_cast<int>(request.memory) +
+                    static_cast<int>(request.explain);
   if (views > 1)
     return make_error(ErrorCode::kUsage,
-                      "--check, --loops, --schedule and --memory exclude each "
-                      "other");
-  if ((request.schedule || request.memory) &&
+                      "--check, --loops, --schedule, --memory and --explain exclude each other");
+  if ((request.schedule || request.memory || request.explain) &&
       (request.summary || request.header || request.format != "text")) {
     return make_error(ErrorCode::kUsage, "--{} goes with no other view and no --format",
-                      request.schedule ? "schedule" : "memory");
+                      request.schedule ? "schedule"
+                      : request.memory ? "memory"
+                                       : "explain");
   }
   if ((request.check || request.loops) && (request.summary || request.header)) {
     return make_error(ErrorCode::kUsage, "--{} shows neither a summary nor a header",
@@ -72,6 +75,7 @@ Result<ExitClass> run(const CommandLine& line) {
                             .loops = line.flag("--loops"),
                             .schedule = line.flag("--schedule"),
                             .memory = line.flag("--memory"),
+                            .explain = line.flag("--explain"),
                             .sizes = line.text("--sizes"),
                             .node = line.text("--node")};
   SLUICE_TRY(check_request(request));

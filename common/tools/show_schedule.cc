@@ -3,28 +3,11 @@
 #include <algorithm>
 
 #include "common/text/names.h"
+#include "common/tools/aligned_rows.h"
 #include "common/tools/show.h"
 
 namespace sluice {
 namespace {
-
-using Row = std::vector<std::string>;
-
-// Returns the rows as columns of equal width, two spaces apart.
-std::string aligned(const std::vector<Row>& rows) {
-  std::vector<size_t> widths(rows[0].size(), 0);
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i)
-      line += fmt::format("{:<{}}", row[i], i + 1 < row.size() ? widths[i] + 2 : 0);
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return text;
-}
 
 std::string listed(const std::vector<uint32_t>& events) {
   return events.empty() ? "" : fmt::format("{}", fmt::join(events, " "));

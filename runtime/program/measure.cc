@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
+#include <map>
 #include <string_view>
 
 #include "common/base/count_text.h"
@@ -105,6 +107,40 @@ std::string operands_text(const OperandBytes& bytes) {
                      static_cast<double>(bytes.host_cpu) / kMega);
 }
 
+// The tasks of an op that computes nothing, and what they write.
+struct Copies {
+  uint64_t tasks = 0;
+  uint64_t bytes = 0;
+};
+
+// Returns, by op, the tasks that only move elements.
+std::map<std::string, Copies> count_copies(const std::vector<NodeTime>& nodes) {
+  static constexpr std::string_view kMoves[] = {"Concat", "Identity",  "MemCopy",  "Slice",
+                                                "Split",  "TransData", "Transpose"};
+  std::map<std::string, Copies> copies;
+  for (const NodeTime& node : nodes) {
+    if (std::ranges::find(kMoves, node.op) == std::end(kMoves)) continue;
+    copies[node.op].tasks += node.tasks;
+    copies[node.op].bytes += node.result_bytes;
+  }
+  return copies;
+}
+
+Json copies_json(const std::vector<NodeTime>& nodes) {
+  Json json = Json::Object{};
+  for (const auto& [op, copies] : count_copies(nodes))
+    json.set(op, Json::Object{{"tasks", copies.tasks}, {"bytes", copies.bytes}});
+  return json;
+}
+
+std::string copies_text(const std::vector<NodeTime>& nodes) {
+  std::string text;
+  for (const auto& [op, copies] : count_copies(nodes))
+    text += fmt::format("{}{} {} of {:.2f} MB", text.empty() ? "" : ", ", copies.tasks, op,
+                        static_cast<double>(copies.bytes) / kMega);
+  return "tasks that only move elements: " + (text.empty() ? "none" : text) + "\n";
+}
+
 std::string pool_text(const MemoryCounters& pool) {
   return fmt::format(
       "memory pool of the root: at most {:.2f} MB in use, {:.2f} MB held, {} from the system\n",
@@ -149,6 +185,7 @@ std::string measurement_json(const Measurement& m) {
   const OperandBytes bytes = operand_bytes(m.nodes);
   json.set("operand_bytes", bytes.all);
   json.set("host_cpu_bytes", bytes.host_cpu);
+  json.set("copies", copies_json(m.nodes));
   if (m.pool) json.set("pool", pool_json(*m.pool));
   if (m.bound_parts) json.set("bound_parts", bound_parts_json(*m.bound_parts));
   Json::Array nodes;
@@ -168,6 +205,7 @@ std::string measurement_table(const Measurement& m) {
   if (m.pool) text += pool_text(*m.pool);
   if (m.bound_parts) text += bound_parts_text(*m.bound_parts);
   text += operands_text(operand_bytes(m.nodes));
+  text += copies_text(m.nodes);
   text += "\n";
   text += fmt::format("{:>9} {:>8} {:>10}  {:10} {:18} {}\n", "ms", "GMAC/s", "MMAC", "engine",
                       "op", "node");

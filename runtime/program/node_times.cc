@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/base/dtype.h"
 #include "runtime/program/measure.h"
 
 namespace sluice {
@@ -17,16 +18,28 @@ bool covers(const Column& column, uint32_t node) {
   return node < static_cast<uint32_t>(column.size());
 }
 
-// Returns the bytes of a task's operands that are present.
-uint64_t operand_bytes(const pb::FixedPart& part, int task) {
+// Returns the bytes of a value's own elements: without what lies between its rows.
+uint64_t own_bytes(const pb::ModelDef& model, const pb::FixedPart& part, int value) {
+  if (part.value_capacity_size() == 0 || part.value_capacity(value) == 0)
+    return part.value_bytes(value);
+  const pb::TypeDef& type = model.types(static_cast<int>(part.value_type(value)));
+  uint64_t elements = 1;
+  for (const int64_t dim : type.dims())
+    elements *= static_cast<uint64_t>(std::max<int64_t>(dim, 0));
+  return dtype_bytes(static_cast<DType>(type.dtype()), elements);
+}
+
+// Adds the bytes of a task's operands that are present.
+void add_bytes(const pb::ModelDef& model, const pb::FixedPart& part, int task, NodeTime& node) {
   constexpr uint32_t kAbsent = 0xffffffff;
-  uint64_t bytes = 0;
   const uint32_t begin = task == 0 ? 0 : part.task_operand_end(task - 1);
   for (uint32_t i = begin; i < part.task_operand_end(task); ++i) {
     const uint32_t value = part.operand(static_cast<int>(i));
-    if (value != kAbsent) bytes += part.value_bytes(static_cast<int>(value));
+    if (value == kAbsent) continue;
+    const uint64_t bytes = own_bytes(model, part, static_cast<int>(value));
+    node.operand_bytes += bytes;
+    if (i - begin < part.task_outputs(task)) node.result_bytes += bytes;
   }
-  return bytes;
 }
 
 NodeTime describe_task(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part,
@@ -77,7 +90,8 @@ void add_node_times(const pb::ModelDef& model, const NodeNames& names, const pb:
     }
     NodeTime& node = nodes[static_cast<size_t>(index)];
     node.ms += median_ms(runs, static_cast<size_t>(task));
-    node.operand_bytes += operand_bytes(part, task);
+    node.tasks += 1;
+    add_bytes(model, part, task, node);
   }
 }
 

@@ -17,6 +17,8 @@ struct NodeTime {
   std::string kernel;  // entry name; of several tasks, the first's; empty without generated code
   uint64_t multiply_adds = 0;
   uint64_t operand_bytes = 0;  // per run: of what its tasks read and write, each operand whole
+  uint64_t result_bytes = 0;   // of these, what they write
+  uint64_t tasks = 0;          // per run
   double ms = 0;               // median over the measured runs, summed over the node's tasks
   std::vector<std::string> onnx_nodes;  // the user's nodes it came from
 };

@@ -1,0 +1,67 @@
+// Says of each Concat and Split of a schedule whether it has a task, and why.
+#include "common/ops/pieces.h"
+#include "common/tools/aligned_rows.h"
+#include "common/tools/show.h"
+
+namespace sluice {
+namespace {
+
+class PieceTable {
+ public:
+  explicit PieceTable(const Graph& graph) : graph_(graph), pieces_(graph) {}
+
+  std::string text() {
+    std::vector<Row> rows = {{"node", "op", "runs as", "because"}};
+    for (const Node& node : graph_.nodes()) {
+      if (is_piecewise(node)) rows.push_back(row(node));
+      pieces_.add(node);
+    }
+    if (rows.size() == 1) return fmt::format("{}: no Concat and no Split\n", graph_.name());
+    return fmt::format("{}: {} of {} Concat and Split nodes are tasks\n", graph_.name(), tasks_,
+                       rows.size() - 1) +
+           aligned(rows);
+  }
+
+ private:
+  static std::string name(const Node& node) {
+    return node.name().empty() ? node.output().name() : node.name();
+  }
+
+  Row row(const Node& node) {
+    if (node.placement.no_task)
+      return {name(node), std::string(op_name(node.op())), "no task", copies(node)};
+    ++tasks_;
+    const Pieces::Refusal refusal = pieces_.refusal(node);
+    return {name(node), std::string(op_name(node.op())), "task", refusal.reason};
+  }
+
+  // Returns which operands of a Concat without task are copies, and why.
+  std::string copies(const Node& node) {
+    std::string text;
+    for (size_t i = 0; node.op() == Op::kConcat && i < node.input_count(); ++i) {
+      const Node* copy = node.input(i)->producer();
+      if (copy == nullptr || copy->op() != Op::kMemCopy) continue;
+      text += fmt::format("{}'{}' is copied to its place: {}", text.empty() ? "" : "; ",
+                          copy->input(0)->name(), pieces_.copy_reason(node, i, *copy->input(0)));
+    }
+    return text.empty() ? "its pieces lie in the whole" : text;
+  }
+
+  const Graph& graph_;
+  Pieces pieces_;
+  size_t tasks_ = 0;
+};
+
+}  // namespace
+
+Result<std::string> pieces_text(const Module& module) {
+  std::string text;
+  for (const Graph* graph : graphs_with_schedule(module))
+    text += (text.empty() ? "" : "\n") + PieceTable(*graph).text();
+  if (!text.empty()) return text;
+  return make_error(ErrorCode::kWrongLevel, "--explain needs level 'scheduled', got '{}'",
+                    level_name(module.level))
+      .with_hint("sluice-build --stop-after=plan-memory writes it");
+}
+
+}  // namespace sluice
