@@ -8,11 +8,13 @@
 #include "common/ir/module.h"
 #include "common/ir/value_storage.h"
 #include "common/ops/attributes.h"
+#include "common/symbolic/nominal.h"
 
 namespace sluice {
 namespace {
 
 constexpr int64_t kPieceAlignment = 4;
+constexpr int64_t kBytesPerTask = 8192;  // are copied while a task begins and ends
 
 const Value& whole_of(const Node& node) {
   return node.op() == Op::kConcat ? node.output() : *node.input(0);
@@ -185,13 +187,13 @@ Pieces::Refusal Pieces::refusal(const Node& node) {
   return {fmt::format("{}: {}", label(piece), *refused), {}};
 }
 
-// Returns the operands whose copies let all others be pieces, where these are at most half of the
-// bytes: more are the work of one kernel.
+// Returns the operands whose copies let all others be pieces, where that is less work than the
+// kernel's, which copies all at once.
 Pieces::Refusal Pieces::copies(const Node& node, const std::vector<Part>& parts,
                                const std::vector<std::string_view>& reasons) {
   Refusal refusal;
   std::vector<Part> with_copies = parts;
-  ExpressionId copied = expressions_.constant(0);
+  int64_t copied = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (reasons[i].empty()) continue;
     const Value& operand = *node.input(i);
@@ -199,12 +201,13 @@ Pieces::Refusal Pieces::copies(const Node& node, const std::vector<Part>& parts,
     const auto bytes = graph_.module().dim_expression(value_bytes(operand));
     if (row_axis(operand) || !bytes) return refusal;
     with_copies[i] = {-1, parts[i].distance, *bytes};
-    copied = expressions_.add(copied, *bytes);
+    copied += nominal_value(expressions_, *bytes);
     refusal.copied.push_back(i);
   }
-  const auto whole = graph_.module().dim_expression(value_bytes(node.output()));
-  const auto twice = expressions_.multiply(copied, expressions_.constant(2));
-  const bool is_less = whole && expressions_.bounds(expressions_.subtract(*whole, twice)).low >= 0;
+  const auto bytes = graph_.module().dim_expression(value_bytes(node.output()));
+  const int64_t whole = bytes ? nominal_value(expressions_, *bytes) : 0;
+  const auto further = static_cast<int64_t>(refusal.copied.size()) - 1;
+  const bool is_less = 2 * copied <= whole && whole - copied >= further * kBytesPerTask;
   const auto second = groups_.reasons(node.output().id(), with_copies);
   const bool fits = std::ranges::all_of(second, [](std::string_view r) { return r.empty(); });
   if (is_less && fits) return {"", refusal.copied};

@@ -9,8 +9,8 @@
 // Legal because a storage never changes a value's type, and kernels read and write any.
 //
 // An operand that cannot be a part (an input of the model, an output, one that lies elsewhere, or
-// one of whose kernels some take no rows) is copied to its place by a TransData; a Concat all of
-// whose operands would be copied is left alone. Where all axes outside of the joined one are 1,
+// one of whose kernels some take no rows) is copied to its place by a TransData; a Concat more than
+// half of which would be copied is left alone. Where all axes outside of the joined one are 1,
 // parts follow each other without gaps, need no storage, and are left to sluice-build.
 //
 // Must run after formats are chosen, and after fusion: a node of several is one kernel.
@@ -57,6 +57,8 @@ class PieceStorer {
   }
 
  private:
+  using Part = PieceGroups::Part;
+
   // Returns nothing where the parts have no gaps between them, or no fixed extents.
   std::optional<JoinedAxis> axis_of(const Node& node, const Value& whole, int64_t axis) const {
     const Type& type = whole.type();
@@ -72,8 +74,19 @@ class PieceStorer {
     const bool is_one_run = std::all_of(map.begin(), stored, [&](const StoredAxis& outer) {
       return type.dims[static_cast<size_t>(outer.dim)] == Dim::fixed(1);
     });
-    if (is_one_run || !type.dims[found.logical].is_fixed()) return std::nullopt;
+    if (is_one_run || !has_fixed_extents(node, found.logical)) return std::nullopt;
     return found;
+  }
+
+  static bool has_fixed_extents(const Node& node, size_t dim) {
+    for (size_t i = 0; i < node.input_count(); ++i) {
+      const bool is_piece = node.op() == Op::kConcat || i == 0;
+      if (is_piece && !node.input(i)->type().dims[dim].is_fixed()) return false;
+    }
+    for (size_t k = 0; k < node.output_count(); ++k) {
+      if (!node.output(k).type().dims[dim].is_fixed()) return false;
+    }
+    return true;
   }
 
   ExpressionId extent(const Value& value, const JoinedAxis& axis) const {
@@ -130,33 +143,55 @@ class PieceStorer {
     const auto axis = axis_of(concat, whole, concat.get(attributes::Concat::axis));
     if (!axis || !takes(concat, whole, *axis)) return;
     know(whole, *axis);
-    std::vector<size_t> copied;
-    ExpressionId distance = expressions_.constant(0);
-    std::vector<ExpressionId> distances;
-    for (size_t i = 0; i < concat.input_count(); ++i) {
-      const Value& part = *concat.input(i);
-      distances.push_back(distance);
-      if (!join_part(whole, part, distance, *axis)) copied.push_back(i);
-      distance = expressions_.add(distance, extent(part, *axis));
-    }
-    if (copied.size() == concat.input_count()) {  // it is a kernel's own work
+    const std::vector<Part> parts = find_parts(concat, *axis);
+    const bool can_be_joined =
+        std::ranges::all_of(groups_->reasons(whole.id(), parts),
+                            [](std::string_view reason) { return reason.empty(); });
+    if (!can_be_joined || !is_worth_it(parts)) {
       groups_->add_owner(whole.id(), extent(whole, *axis));
       return;
     }
-    for (const size_t i : copied) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].value >= 0) {
+        groups_->join(whole.id(), parts[i].value, parts[i].distance);
+        continue;
+      }
       Value& copy = add_copy(*concat.input(i), concat, &concat);
       concat.set_input(i, &copy);
-      join_part(whole, copy, distances[i], *axis);
+      know_written(copy, *axis);
+      groups_->join(whole.id(), copy.id(), parts[i].distance);
     }
   }
 
-  bool join_part(const Value& whole, const Value& part, ExpressionId distance,
-                 const JoinedAxis& axis) {
-    if (storage_map_of(part) != storage_map_of(whole) || !may_be_part(part, axis) ||
-        !has_axis(part, axis))
-      return false;
-    know_written(part, axis);
-    return groups_->join(whole.id(), part.id(), distance).empty();
+  // Returns the operands of a Concat with their distances; in the place of those that cannot be
+  // parts new values, which are to be their copies.
+  std::vector<Part> find_parts(const Node& concat, const JoinedAxis& axis) {
+    std::vector<Part> parts;
+    ExpressionId distance = expressions_.constant(0);
+    for (size_t i = 0; i < concat.input_count(); ++i) {
+      const Value& operand = *concat.input(i);
+      const bool is_able = storage_map_of(operand) == storage_map_of(concat.output()) &&
+                           may_be_part(operand, axis) && has_axis(operand, axis);
+      if (is_able) know_written(operand, axis);
+      parts.push_back({is_able ? operand.id() : -1, distance, extent(operand, axis)});
+      distance = expressions_.add(distance, parts.back().extent);
+    }
+    const std::vector<std::string_view> reasons = groups_->reasons(concat.output().id(), parts);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (!reasons[i].empty()) parts[i].value = -1;
+    }
+    return parts;
+  }
+
+  // A Concat copies all operands at once, so at most half of the elements may be copied instead.
+  bool is_worth_it(const std::vector<Part>& parts) const {
+    int64_t all = 0, copied = 0;
+    for (const Part& part : parts) {
+      const int64_t elements = expressions_[part.extent].value;
+      all += elements;
+      copied += part.value < 0 ? elements : 0;
+    }
+    return 2 * copied <= all;
   }
 
   void divide(Node& split) {

@@ -6,12 +6,17 @@
 namespace sluice {
 namespace {
 
-constexpr char kHead[] = R"(graph @main(%x: f32[1, 16, 4, 4]) -> (%y) {
-  %w = constant f32[16, 16, 1, 1] splat 0.5
-  %v = constant f32[16, 32, 1, 1] splat 0.5
-)";
+constexpr char kHead[] = "graph @main(%x: f32[1, 16, 4, 4]) -> (%y) {\n";
+constexpr char kSquare[] = "  %w = constant f32[16, 16, 1, 1] splat 0.5\n";
+constexpr char kWide[] = "  %v = constant f32[16, 32, 1, 1] splat 0.5\n";
 
-std::string with_head(const std::string& nodes) { return kHead + nodes + "}\n"; }
+// A model with the weights that its convolutions have.
+std::string with_head(const std::string& nodes) {
+  const auto if_read = [&](const char* name, const char* line) {
+    return nodes.find(name) == std::string::npos ? "" : line;
+  };
+  return std::string(kHead) + if_read("%w", kSquare) + if_read("%v", kWide) + nodes + "}\n";
+}
 
 std::string nhwc(int channels) {
   return "f32[1, " + std::to_string(channels) + ", 4, 4] storage nhwc [1, 4, 4, " +
