@@ -8,6 +8,13 @@
 namespace sluice {
 namespace {
 
+constexpr int64_t kMaxElements = int64_t{1} << 56;
+
+// Returns the extent of a stored axis for a dim of extent `whole`, which is not 0.
+int64_t stored_extent(const StoredAxis& axis, int64_t whole) {
+  return axis.modulus > 0 ? axis.modulus : (whole - 1) / axis.divisor + 1;
+}
+
 // The number of logical dims that the stored axes take apart.
 size_t rank_of(const StorageMap& map) {
   size_t rank = 0;
@@ -54,16 +61,31 @@ std::string storage_fault(const StorageMap& map, size_t rank) {
 
 std::optional<uint64_t> stored_elements(const StorageMap& map,
                                         const std::vector<int64_t>& extents) {
-  constexpr int64_t kMaxElements = int64_t{1} << 56;
   int64_t elements = 1;
   for (const StoredAxis& axis : map) {
     const int64_t whole = extents[static_cast<size_t>(axis.dim)];
-    const int64_t own = axis.modulus > 0 ? axis.modulus : (whole - 1) / axis.divisor + 1;
     if (whole == 0) return 0;
-    if (__builtin_mul_overflow(elements, own, &elements) || elements > kMaxElements)
+    if (__builtin_mul_overflow(elements, stored_extent(axis, whole), &elements) ||
+        elements > kMaxElements)
       return std::nullopt;
   }
   return static_cast<uint64_t>(elements);
+}
+
+std::optional<uint64_t> stored_span(const StorageMap& map, const std::vector<int64_t>& extents,
+                                    const std::vector<int64_t>& capacity) {
+  if (std::ranges::find(extents, 0) != extents.end()) return 0;
+  int64_t last = 0, stride = 1;  // elements
+  for (size_t i = map.size(); i-- > 0;) {
+    const auto dim = static_cast<size_t>(map[i].dim);
+    int64_t along = 0;
+    if (__builtin_mul_overflow(stored_extent(map[i], extents[dim]) - 1, stride, &along) ||
+        __builtin_add_overflow(last, along, &last) ||
+        __builtin_mul_overflow(stride, stored_extent(map[i], capacity[dim]), &stride) ||
+        last >= kMaxElements || stride > kMaxElements)
+      return std::nullopt;
+  }
+  return static_cast<uint64_t>(last + 1);
 }
 
 std::string print_storage_map(const StorageMap& map) {

@@ -36,6 +36,11 @@ std::string storage_fault(const StorageMap& map, size_t rank);
 // Returns the number of elements that a tensor of these extents takes, filled blocks; nullopt:
 // above 2^56. The map has no fault.
 std::optional<uint64_t> stored_elements(const StorageMap& map, const std::vector<int64_t>& extents);
+// Returns the number of elements from the first to the last of a tensor of these extents that is
+// stored at the distances of one of extents `capacity`, at least as large; 0 without elements;
+// nullopt: above 2^56. The map has no fault.
+std::optional<uint64_t> stored_span(const StorageMap& map, const std::vector<int64_t>& extents,
+                                    const std::vector<int64_t>& capacity);
 
 std::string storage_map_name(const StorageMap& map);  // "dense", "nhwc", or the text of its axes
 // The stored axes as text: "[0, 1 by 16, 2, 3, 1 mod 16]". The parser takes any axes in its form.

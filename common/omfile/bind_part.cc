@@ -8,6 +8,7 @@
 #include "common/omfile/om_bindings.h"
 #include "common/omfile/om_format.h"
 #include "common/omfile/om_names.h"
+#include "common/omfile/pieces.h"
 #include "common/omfile/place_buffers.h"
 #include "common/omfile/verify_model.h"
 
@@ -95,6 +96,8 @@ class PartBinder {
 
   // Returns the bytes of a value in memory; see TypeSizes::bytes.
   Result<std::optional<uint64_t>> bytes_of(int value) const {
+    if (has_rows_apart(part_, static_cast<uint32_t>(value)))
+      return bytes_of_rows(model_, part_, sizes_, static_cast<uint32_t>(value));
     const uint32_t type = memory_type_of(value), storage = part_.value_storage(value);
     SLUICE_ASSIGN(const std::optional<uint64_t> dense, sizes_.bytes(type));
     const auto extents = sizes_.extents(type);
@@ -106,9 +109,15 @@ class PartBinder {
     return std::optional<uint64_t>(*elements * (dtype_bits(dtype) / 8));
   }
 
+  bool is_sized(int value) const {
+    return sizes_.is_fixed(part_.value_type(value)) &&
+           (!has_rows_apart(part_, static_cast<uint32_t>(value)) ||
+            sizes_.is_fixed(part_.value_capacity(value) - 1));
+  }
+
   Result<void> size_values() {
     for (int v = 0; v < part_.value_type_size(); ++v) {
-      if (sizes_.is_fixed(part_.value_type(v))) continue;
+      if (is_sized(v)) continue;
       const auto sized = bytes_of(v);
       if (!sized) {
         return make_error(ErrorCode::kBadBinding,
@@ -152,6 +161,19 @@ class PartBinder {
     return dims_text(*sizes_.extents(part_.value_type(static_cast<int>(value))));
   }
 
+  // Returns the bytes from the start of a value's buffer to the value.
+  Result<uint64_t> distance_of(int value) const {
+    const uint32_t expression =
+        symbolic_.value_distance_size() == 0 ? 0 : symbolic_.value_distance(value);
+    if (expression == 0) return uint64_t{0};
+    const int64_t distance = sizes_.expression(expression - 1);
+    if (distance >= 0 && distance % static_cast<int64_t>(kOmPieceAlignment) == 0)
+      return static_cast<uint64_t>(distance);
+    return make_error(ErrorCode::kBadBinding,
+                      "{}with these inputs value '{}' would begin {} bytes into its buffer",
+                      maker(value), ValueNames(part_)[static_cast<uint32_t>(value)], distance);
+  }
+
   Result<void> place_values() {
     std::vector<Buffer> buffers(static_cast<size_t>(symbolic_.buffer_first_size()));
     for (size_t i = 0; i < buffers.size(); ++i) {
@@ -159,14 +181,18 @@ class PartBinder {
       buffers[i].last = symbolic_.buffer_last(static_cast<int>(i));
     }
     for (int v = 0; v < part_.value_type_size(); ++v) {
+      SLUICE_ASSIGN(const uint64_t distance, distance_of(v));
+      if (distance != 0 || symbolic_.value_buffer(v) != kNoBuffer)
+        part_.set_value_offset(v, distance);
       if (symbolic_.value_buffer(v) == kNoBuffer) continue;
       uint64_t& bytes = buffers[symbolic_.value_buffer(v)].bytes;
-      bytes = std::max(bytes, aligned(part_.value_bytes(v)));
+      bytes = std::max(bytes, aligned(distance + part_.value_bytes(v)));
     }
     SLUICE_TRY(place(buffers));
     for (int v = 0; v < part_.value_type_size(); ++v) {
-      if (symbolic_.value_buffer(v) != kNoBuffer)
-        part_.set_value_offset(v, buffers[symbolic_.value_buffer(v)].offset);
+      if (symbolic_.value_buffer(v) == kNoBuffer) continue;
+      const uint64_t offset = buffers[symbolic_.value_buffer(v)].offset;
+      part_.set_value_offset(v, offset + part_.value_offset(v));
     }
     return {};
   }

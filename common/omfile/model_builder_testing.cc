@@ -1,6 +1,7 @@
 #include "common/omfile/model_builder_testing.h"
 
 #include "common/base/scratch_folder.h"
+#include "common/omfile/pieces.h"
 #include "common/omfile/verify_model.h"
 
 namespace sluice::testing {
@@ -66,7 +67,21 @@ uint32_t ModelBuilder::value(const std::string& name, uint32_t type, uint32_t re
   part().add_value_offset(offset);
   part().add_value_bytes(type_bytes(model.types(static_cast<int>(type))).value());
   part().add_value_storage(0);
+  if (part().value_capacity_size() > 0) part().add_value_capacity(0);
   return static_cast<uint32_t>(part().value_type_size() - 1);
+}
+
+void ModelBuilder::set_capacity(uint32_t value, uint32_t storage, uint32_t capacity_type) {
+  const int v = static_cast<int>(value);
+  while (part().value_capacity_size() < part().value_type_size()) part().add_value_capacity(0);
+  part().set_value_storage(v, storage);
+  part().set_value_capacity(v, capacity_type + 1);
+  part().set_value_bytes(v, *bytes_of_rows(model, part(), TypeSizes(model), value).value());
+}
+
+void ModelBuilder::piece(uint32_t value, uint32_t whole) {
+  part().add_piece_value(value);
+  part().add_piece_of(whole);
 }
 
 uint32_t ModelBuilder::stream(const std::string& name) {

@@ -24,6 +24,10 @@ class ModelBuilder {
   uint32_t output(const std::string& name, uint32_t type);       // value that is the whole output
   uint32_t arena_value(const std::string& name, uint32_t type);  // at a place of its own
   uint32_t value(const std::string& name, uint32_t type, uint32_t region, uint64_t offset);
+  // Gives a value a storage (0: dense) and the distances of a wider type; its bytes become those up
+  // to the end of its last row.
+  void set_capacity(uint32_t value, uint32_t storage, uint32_t capacity_type);
+  void piece(uint32_t value, uint32_t whole);
   uint32_t stream(const std::string& name);
   uint32_t event(const std::string& name);
   uint32_t test_kernel(const std::string& entry, uint32_t blocks, uint64_t scratch_bytes = 0);

@@ -34,6 +34,8 @@ class TypeSizes {
   // a negative extent. Indices were verified.
   std::optional<int64_t> extent(uint32_t type, int dim) const;
   std::optional<std::vector<int64_t>> extents(uint32_t type) const;
+  // Returns the value of an expression of ModelDef.sizes. The symbols are bound.
+  int64_t expression(uint32_t index) const { return expressions_[index]; }
   // See dense_bytes.
   Result<std::optional<uint64_t>> bytes(uint32_t type) const;
   bool is_fixed(uint32_t type) const;  // without binding

@@ -11,6 +11,7 @@
 #include "common/omfile/om_format.h"
 #include "common/omfile/om_names.h"
 #include "common/omfile/om_types.h"
+#include "common/omfile/pieces.h"
 #include "common/omfile/verify_model.h"
 
 namespace sluice {
@@ -34,7 +35,10 @@ class FixedPartRules {
     SLUICE_TRY(check_columns());
     SLUICE_TRY(check_memory());
     SLUICE_TRY(size_regions());
+    SLUICE_TRY(find_pieces());
     for (int v = 0; v < values_; ++v) SLUICE_TRY(check_value(v));
+    if (const std::string fault = pieces_fault(part_, is_bound_); !fault.empty())
+      return bad("{}", fault);
     recorded_.assign(static_cast<size_t>(part_.events_size()), 0);
     for (int t = 0; t < tasks_; ++t) SLUICE_TRY(check_task(t));
     for (int e = 0; e < part_.events_size(); ++e) {
@@ -62,7 +66,8 @@ class FixedPartRules {
   Result<void> check_columns() const {
     const bool values_agree =
         part_.value_region_size() == values_ && part_.value_offset_size() == values_ &&
-        part_.value_bytes_size() == values_ && part_.value_storage_size() == values_;
+        part_.value_bytes_size() == values_ && part_.value_storage_size() == values_ &&
+        (part_.value_capacity_size() == values_ || part_.value_capacity_size() == 0);
     if (!values_agree) return bad("the columns that describe values differ in length");
     const bool tasks_agree =
         part_.task_stream_size() == tasks_ && part_.task_target_size() == tasks_ &&
@@ -129,6 +134,16 @@ class FixedPartRules {
                          binding.state());
   }
 
+  // Marks the values that are pieces of others, which may begin at other places.
+  Result<void> find_pieces() {
+    is_piece_.assign(static_cast<size_t>(values_), false);
+    for (const uint32_t piece : part_.piece_value()) {
+      if (piece >= static_cast<uint32_t>(values_)) return bad("a piece is value {}", piece);
+      is_piece_[piece] = true;
+    }
+    return {};
+  }
+
   Result<void> check_value(int v) const {
     const uint64_t offset = part_.value_offset(v);
     const uint64_t bytes = part_.value_bytes(v);
@@ -138,8 +153,11 @@ class FixedPartRules {
       return bad("value {} lies in region {}", v, part_.value_region(v));
     const bool is_placed = is_bound_ || part_.value_region(v) != pb::REGION_ARENA;
     const uint64_t region = is_placed ? region_bytes_[part_.value_region(v)] : UINT64_MAX;
-    if (offset % kOmValueAlignment != 0)
-      return bad("value {} ('{}') begins at byte {}, not a multiple of 64", v, name(v), offset);
+    const uint64_t alignment =
+        is_piece_[static_cast<size_t>(v)] ? kOmPieceAlignment : kOmValueAlignment;
+    if (offset % alignment != 0)
+      return bad("value {} ('{}') begins at byte {}, not a multiple of {}", v, name(v), offset,
+                 alignment);
     if (offset > region || bytes > region - offset) {
       return bad("value {} ('{}') at bytes {} + {} leaves its region of {}", v, name(v), offset,
                  bytes, region);
@@ -148,14 +166,14 @@ class FixedPartRules {
     if (is_appended(static_cast<uint32_t>(v)) &&
         !has_capacity(model_, part_, sizes_, is_bound_, static_cast<uint32_t>(v)))
       return bad("value {} ('{}') does not fit the memory of its state", v, name(v));
-    if (dense.value_or(0) > bytes)
-      return bad("value {} ('{}') has {} bytes of storage, its type needs {}", v, name(v), bytes,
-                 *dense);
-    return check_storage(v);
+    SLUICE_TRY(check_storage(v));
+    if (!has_rows_apart(part_, static_cast<uint32_t>(v))) return check_bytes(v, dense.value_or(0));
+    const std::string fault =
+        rows_fault(model_, part_, sizes_, is_bound_, static_cast<uint32_t>(v));
+    return fault.empty() ? Result<void>() : bad("value {} ('{}') {}", v, name(v), fault);
   }
 
-  // Checks that the storage of a value that is not dense takes each of its elements once, within
-  // the value's bytes.
+  // Checks that the storage of a value that is not dense takes each of its elements once.
   Result<void> check_storage(int v) const {
     const uint32_t index = part_.value_storage(v);
     if (index == 0) return {};
@@ -165,17 +183,28 @@ class FixedPartRules {
     const pb::StorageDef& def = model_.storages(static_cast<int>(index) - 1);
     if (def.divisor_size() != def.dim_size() || def.modulus_size() != def.dim_size())
       return bad("the columns of storage {} differ in length", index - 1);
-    const StorageMap map = storage_map_of(def);
     const pb::TypeDef& type = model_.types(static_cast<int>(part_.value_type(v)));
-    const std::string fault = storage_fault(map, static_cast<size_t>(type.dims_size()));
-    if (!fault.empty()) return bad("value {} ('{}'): {}", v, name(v), fault);
+    const std::string fault =
+        storage_fault(storage_map_of(def), static_cast<size_t>(type.dims_size()));
+    return fault.empty() ? Result<void>() : bad("value {} ('{}'): {}", v, name(v), fault);
+  }
+
+  // Checks that the elements of a value without rows apart lie within its bytes.
+  Result<void> check_bytes(int v, uint64_t dense) const {
+    const uint64_t bytes = part_.value_bytes(v);
+    if (dense > bytes)
+      return bad("value {} ('{}') has {} bytes of storage, its type needs {}", v, name(v), bytes,
+                 dense);
+    const uint32_t index = part_.value_storage(v);
     const auto extents = sizes_.extents(part_.value_type(v));
-    if (!extents) return {};
+    if (index == 0 || !extents) return {};
+    const StorageMap map = storage_map_of(model_.storages(static_cast<int>(index) - 1));
+    const pb::TypeDef& type = model_.types(static_cast<int>(part_.value_type(v)));
     const uint64_t element = dtype_bits(static_cast<DType>(type.dtype())) / 8;
     const auto needed = stored_elements(map, *extents);
-    if (needed && *needed <= part_.value_bytes(v) / std::max<uint64_t>(element, 1)) return {};
-    return bad("value {} ('{}') has {} bytes of storage, too few for {}", v, name(v),
-               part_.value_bytes(v), print_storage_map(map));
+    if (needed && *needed <= bytes / std::max<uint64_t>(element, 1)) return {};
+    return bad("value {} ('{}') has {} bytes of storage, too few for {}", v, name(v), bytes,
+               print_storage_map(map));
   }
 
   bool may_be_written(uint32_t value) const {
@@ -190,7 +219,9 @@ class FixedPartRules {
       return bad_task(t, "its operands lie outside the list");
     const uint32_t outputs = part_.task_outputs(t);
     if (outputs > end - begin) return bad_task(t, "it writes more operands than it has");
-    const bool may_lack = part_.task_kind(t) == pb::TASK_HOST;
+    const pb::TaskKind kind = part_.task_kind(t);
+    const bool may_lack = kind == pb::TASK_HOST;
+    const bool is_dense = kind == pb::TASK_HOST || kind == pb::TASK_COPY || kind == pb::TASK_APPEND;
     for (uint32_t i = begin; i < end; ++i) {
       const uint32_t value = part_.operand(static_cast<int>(i));
       if (value == kAbsent && may_lack) continue;
@@ -199,6 +230,9 @@ class FixedPartRules {
       if (i - begin < outputs && !may_be_written(value))
         return bad_task(
             t, fmt::format("operand {} is written but lies in constants or an input", i - begin));
+      if (is_dense && has_rows_apart(part_, value))
+        return bad_task(
+            t, fmt::format("operand {} has rows apart, which only kernels can access", i - begin));
     }
     return {};
   }
@@ -326,41 +360,9 @@ class FixedPartRules {
   const int tasks_;
   const int values_;
   std::vector<uint64_t> region_bytes_;
+  std::vector<bool> is_piece_;  // by value
   std::vector<int> recorded_;
 };
-
-// Checks the buffers that the values of a symbolic part are placed in.
-Result<void> check_buffers(const pb::FixedPart& part, const pb::SymbolicPart& symbolic) {
-  const int buffers = symbolic.buffer_first_size();
-  const int offsets = symbolic.buffer_offset_size();
-  const bool columns_agree = symbolic.value_buffer_size() == part.value_type_size() &&
-                             symbolic.buffer_last_size() == buffers;
-  if (!columns_agree || (offsets != 0 && offsets != buffers))
-    return make_error(ErrorCode::kBadCompiledModel,
-                      "the columns that describe buffers differ in length");
-  for (int v = 0; v < part.value_type_size(); ++v) {
-    const uint32_t buffer = symbolic.value_buffer(v);
-    const bool is_in_arena = part.value_region(v) == pb::REGION_ARENA;
-    if (buffer == kAbsent ? is_in_arena : !is_in_arena || buffer >= static_cast<uint32_t>(buffers))
-      return make_error(ErrorCode::kBadCompiledModel, "value {} lies in buffer {} of {}", v, buffer,
-                        buffers);
-  }
-  const auto is_value = [&](uint32_t value) {
-    return value < static_cast<uint32_t>(part.value_type_size());
-  };
-  const bool views_exist =
-      symbolic.view_value_size() == symbolic.view_of_size() &&
-      std::all_of(symbolic.view_value().begin(), symbolic.view_value().end(), is_value) &&
-      std::all_of(symbolic.view_of().begin(), symbolic.view_of().end(), is_value);
-  if (!views_exist)
-    return make_error(ErrorCode::kBadCompiledModel,
-                      "the columns that describe views name no values");
-  for (int i = 0; i < buffers; ++i) {
-    if (symbolic.buffer_first(i) > symbolic.buffer_last(i))
-      return make_error(ErrorCode::kBadCompiledModel, "buffer {} ends before it begins", i);
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -373,7 +375,7 @@ Result<void> verify_part(const pb::ModelDef& model, const pb::PartDef& part, boo
   if (!part.has_fixed()) return make_error(ErrorCode::kBadCompiledModel, "a part without tasks");
   const TypeSizes sizes(model);
   SLUICE_TRY(FixedPartRules(model, part.fixed(), sizes, !part.has_symbolic(), test_tasks).check());
-  if (part.has_symbolic()) return check_buffers(part.fixed(), part.symbolic());
+  if (part.has_symbolic()) return verify_symbolic_part(model, part);
   for (int v = 0; v < part.fixed().value_type_size(); ++v) {
     if (!sizes.is_fixed(part.fixed().value_type(v)))
       return make_error(ErrorCode::kUnsupportedPart, "a type has a dim that is not fixed");

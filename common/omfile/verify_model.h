@@ -17,6 +17,9 @@ Result<void> verify_fixed_part(const pb::ModelDef& model, const pb::FixedPart& p
 // Checks the same before any size is bound, and the fields that a symbolic part is bound from.
 Result<void> verify_part(const pb::ModelDef& model, const pb::PartDef& part, bool test_tasks);
 
+// Checks only these fields, of a part whose fixed fields were checked.
+Result<void> verify_symbolic_part(const pb::ModelDef& model, const pb::PartDef& def);
+
 // Returns the bytes of a dense tensor of a type, or an error when dims are not fixed or do not fit
 // 2^62 bytes. String tensors: 0.
 Result<uint64_t> type_bytes(const pb::TypeDef& type);
