@@ -248,16 +248,17 @@ class ByteChecker {
 class RandomSchedule {
  public:
   explicit RandomSchedule(uint32_t seed) : random_(seed) {
-    wide_ = below(3) == 0 ? 8 : 16;
-    full_ = b.type(DType::kF32, {kRows, wide_});
-    const uint32_t x = b.input("x", full_);
-    b.output("y", full_);
+    x_ = b.input("x", b.type(DType::kF32, {kRows, wide_}));
+    b.output("y", b.type(DType::kF32, {kRows, wide_}));
     b.stream("main");
     kernel_ = b.test_kernel("k", 1);
     b.part().mutable_memory()->set_arena_bytes(kArena);
-    x_ = x;
     const int groups = 2 + below(3);
-    for (int i = 0; i < groups; ++i) groups_.push_back(group(pb::REGION_ARENA, place()));
+    for (int i = 0; i < groups; ++i) {
+      wide_ = below(3) == 0 ? 8 : 16;
+      groups_.push_back(group(pb::REGION_ARENA, place()));
+    }
+    wide_ = 16;
     groups_.push_back(group(pb::REGION_FIRST_BINDING + 1, 0));
     for (int i = 0; i < below(3) - 1; ++i) damage();
     interleave();
@@ -284,6 +285,11 @@ class RandomSchedule {
     return value;
   }
 
+  void copy_capacity(uint32_t to, int from) {
+    if (b.part().value_capacity_size() > 0 && b.part().value_capacity(from) != 0)
+      b.set_capacity(to, 0, b.part().value_capacity(from) - 1);
+  }
+
   // Cuts a matrix of full width into two lines or columns of values.
   std::vector<uint32_t> cut(uint32_t whole, int64_t rows, uint32_t region, uint64_t offset) {
     std::vector<uint32_t> pieces;
@@ -308,8 +314,7 @@ class RandomSchedule {
       const int index = static_cast<int>(value);
       const uint32_t view = b.value("view", b.part().value_type(index),
                                     b.part().value_region(index), b.part().value_offset(index));
-      if (b.part().value_capacity_size() > 0 && b.part().value_capacity(index) != 0)
-        b.set_capacity(view, 0, b.part().value_capacity(index) - 1);
+      copy_capacity(view, index);
       group.back().views.push_back(view);
       if (b.part().value_offset(index) % 64 == 0) group.push_back({{}, {view}, {}});
     }
@@ -359,8 +364,7 @@ class RandomSchedule {
     const uint64_t offset = b.part().value_offset(index);
     if (offset % 64 != 0) return;
     const uint32_t over = b.value("over", b.part().value_type(index), pb::REGION_ARENA, offset);
-    if (b.part().value_capacity(index) != 0)
-      b.set_capacity(over, 0, b.part().value_capacity(index) - 1);
+    copy_capacity(over, index);
     group.push_back({{over}, {slice}, {}, below(8) == 0});
     group.push_back({{}, {over}, {}});
   }
@@ -402,8 +406,8 @@ class RandomSchedule {
   }
 
   std::mt19937 random_;
-  int64_t wide_ = 0;
-  uint32_t full_ = 0, kernel_ = 0, x_ = 0;
+  int64_t wide_ = 16;  // columns of the current group's matrix
+  uint32_t kernel_ = 0, x_ = 0;
   std::map<uint32_t, int64_t> rows_of_;  // of pieces of full width
   std::vector<Group> groups_;
 };
