@@ -303,6 +303,51 @@ TEST(MemoryPieces, SeveralValuesMayFillAnOutput) {
   EXPECT_THAT(plan.faults(), IsEmpty());
 }
 
+TEST(MemoryPieces, AViewOfAHalfDoesNotFillAnOutput) {
+  Plan plan;
+  const uint32_t output = plan.b.output("y", plan.b.type(DType::kF32, {32}));
+  const uint32_t region = plan.b.part().value_region(static_cast<int>(output));
+  const uint32_t half = plan.b.type(DType::kF32, {16});
+  plan.make(plan.b.value("first", half, region, 0));
+  const uint32_t view = plan.b.value("view", half, region, 0);
+  plan.b.alias(view, 0);
+  EXPECT_THAT(plan.faults(), ElementsAre("output 'y' is not written in full"));
+  plan.move(view, 64);
+  EXPECT_THAT(plan.faults(), Contains("value 3 ('view') shows no result of task 0 ('t0')"));
+}
+
+TEST(MemoryPieces, AViewBeginsWithItsResult) {
+  Plan plan;
+  plan.make(plan.value("first", {32}, 0));
+  plan.b.alias(plan.value("view", {16}, 64), 0);
+  EXPECT_THAT(plan.faults(), ElementsAre("value 2 ('view') shows no result of task 0 ('t0')"));
+}
+
+// y is the Concat of what is written over one result of a Split and of the other result.
+TEST(MemoryPieces, AnOutputMayKeepAResultOfASplit) {
+  Plan plan;
+  const uint32_t type = plan.b.type(DType::kF32, {4, 32});
+  const uint32_t output = plan.b.output("y", type);
+  const uint32_t region = plan.b.part().value_region(static_cast<int>(output));
+  const uint32_t whole = plan.b.value("whole", type, region, 0);
+  const auto columns = [&](const std::string& name, int64_t columns, uint64_t offset) {
+    const uint32_t value =
+        plan.b.value(name, plan.b.type(DType::kF32, {4, columns}), region, offset);
+    plan.b.set_capacity(value, 0, type);
+    return value;
+  };
+  const uint32_t first = columns("first", 8, 0), second = columns("second", 24, 32),
+                 over = columns("over", 8, 0);
+  for (const uint32_t slice : {first, second}) plan.b.piece(slice, whole);
+  for (const uint32_t piece : {over, second}) plan.b.piece(piece, output);
+  plan.make(whole);
+  plan.task({over}, {first});
+  EXPECT_THAT(plan.faults(), IsEmpty());
+  plan.b.part().mutable_piece_of()->Set(2, whole);  // `over` is a piece of another value now
+  EXPECT_THAT(plan.faults(),
+              Contains(HasSubstr("the pieces of value 1 ('y') fill 384 of its 512")));
+}
+
 // 100,000 tasks: concats of 50 pieces in 256 Ki rows, one after the other in one place.
 TEST(MemoryPieces, ManyTasksAndRows) {
   Plan plan;
