@@ -243,6 +243,22 @@ TEST(MemoryPieces, ResultsOfASplitAreIntactByThemselves) {
   EXPECT_THAT(plan.faults(), ElementsAre(HasSubstr("value 3 ('second') is a piece of value 1")));
 }
 
+TEST(MemoryPieces, AViewMayBeSplit) {
+  Plan plan;
+  const uint32_t result = plan.value("result", {128}, 0), view = plan.value("view", {4, 32}, 0);
+  const uint32_t top = plan.value("top", {2, 32}, 0), bottom = plan.value("bottom", {2, 32}, 256);
+  for (const uint32_t piece : {top, bottom}) plan.b.piece(piece, view);
+  plan.make(result);
+  for (const uint32_t value : {view, top, bottom}) plan.b.alias(value, 0);
+  plan.task({plan.value("over", {2, 32}, 0)}, {top});
+  plan.read(bottom);
+  EXPECT_THAT(plan.faults(), IsEmpty());
+  EXPECT_EQ(plan.live(), 512U);
+  plan.read(view);
+  EXPECT_THAT(plan.faults(),
+              ElementsAre(HasSubstr("reads value 2 ('view'), whose bytes [0, 512)")));
+}
+
 TEST(MemoryPieces, AConcatMayBeSplit) {
   Concat concat(true);
   const uint32_t top = concat.value("top", {1, 32}, 0),

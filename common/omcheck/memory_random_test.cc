@@ -106,11 +106,26 @@ class ByteChecker {
   }
   bool is_slice(uint32_t v) const {
     for (int i = 0; i < part_.piece_value_size(); ++i) {
+      const uint32_t whole = part_.piece_of(i);
       if (part_.piece_value(i) == v && !is_grounded(v) &&
-          std::ranges::count(members_of(part_.piece_of(i)), v) == 0)
+          (may_show(whole) || std::ranges::count(members_of(whole), v) == 0))
         return true;
     }
     return false;
+  }
+  // Whether a value may be a view of another one, although it has pieces.
+  bool may_show(uint32_t whole) const {
+    return std::ranges::count(part_.alias_value(), whole) > 0 && !is_grounded(whole) &&
+           !is_slice(whole);
+  }
+  bool fill(const std::vector<uint32_t>& members, uint32_t whole) const {
+    Bytes all;
+    size_t count = 0;
+    for (const uint32_t member : members) {
+      all.insert(bytes_[member].begin(), bytes_[member].end());
+      count += bytes_[member].size();
+    }
+    return count == all.size() && all == bytes_[whole];
   }
   std::vector<uint32_t> members_of(uint32_t whole) const {
     if (is_made(whole) || is_slice(whole)) return {};
@@ -124,23 +139,17 @@ class ByteChecker {
       members.push_back(other);
       filled += bytes_[other].size();
     }
-    return members;
+    return may_show(whole) && !fill(members, whole) ? std::vector<uint32_t>() : members;
   }
 
   bool divide(uint32_t whole) {
     members_.push_back(members_of(whole));
     slices_.push_back(pieces_of(whole));
     std::erase_if(slices_.back(), [&](uint32_t piece) {
-      return is_grounded(piece) || std::ranges::count(members_.back(), piece) > 0;
+      return is_grounded(piece) ||
+             (!may_show(whole) && std::ranges::count(members_.back(), piece) > 0);
     });
-    if (members_.back().empty()) return true;
-    Bytes all;
-    size_t count = 0;
-    for (const uint32_t member : members_.back()) {
-      all.insert(bytes_[member].begin(), bytes_[member].end());
-      count += bytes_[member].size();
-    }
-    return count == all.size() && all == bytes_[whole];
+    return members_.back().empty() || fill(members_.back(), whole);
   }
 
   struct Time {
@@ -211,7 +220,7 @@ class ByteChecker {
 
   bool show(int t, uint32_t view) {
     if (is_intact(view)) return true;
-    if (made_.contains(view) || !members_[view].empty()) return false;
+    if (made_.contains(view)) return false;
     for (uint32_t v = 0; v < values(); ++v) {
       if (!made_.contains(v) || made_[v].task != t || !is_intact(v)) continue;
       if (*bytes_[v].begin() != *bytes_[view].begin() || !covers(v, view)) continue;
@@ -336,9 +345,12 @@ class RandomSchedule {
     Group group;
     const uint32_t whole = matrix(kRows, wide_, region, offset);
     std::vector<uint32_t> slices;
-    const int kind = below(4);
+    const int kind = below(5);
     if (kind == 0) {
       write(group, whole);
+    } else if (kind == 4) {  // the whole is a view that is split
+      group.push_back({{matrix(kRows, wide_, region, offset)}, {x_}, {whole}});
+      slices = cut(whole, kRows, region, offset);
     } else if (kind == 1) {
       slices = cut(whole, kRows, region, offset);
       write(group, whole);
