@@ -24,7 +24,7 @@ namespace sluice {
 // - a piece of another whole, which nothing else makes, with its whole,
 // - inputs and constants, and pieces of them, are always intact.
 //
-// Faults are, of places: one that is not a multiple of 64 bytes (4, of a piece) or is outside its
+// Faults are, of places: one that is not a multiple of 64 bytes (4, in a part with pieces) or is outside its
 // region; storage smaller than the type or the rows need; a capacity narrower than its value, or of
 // rows at unequal distances; a value that is a piece of itself; a piece with bytes outside its
 // whole; pieces that share bytes of a whole that no task writes, or leave a gap. These end the
@@ -34,7 +34,7 @@ namespace sluice {
 // made; an output that is not filled by intact values at the end.
 //
 // Takes about 1 µs for a task, and for each pair of values that lie between each other's rows at
-// the time one of them is written about 5 ns.
+// the time one of them is written about 25 ns.
 std::vector<std::string> find_memory_faults(const pb::ModelDef& model, const pb::FixedPart& part,
                                             uint64_t weights_bytes, size_t limit = 20);
 

@@ -55,7 +55,7 @@ TEST(MemoryChecker, FindsAReadOfBytesThatAnotherValueOverwrote) {
   chain.move(chain.second, 0);  // over `a`, which task three still reads
   chain.run();
   EXPECT_THAT(chain.faults(), ElementsAre("task 2 ('three') reads value 2 ('a'), whose bytes [0, "
-                                          "128) were last written by value 3 ('b')"));
+                                          "128) were overwritten by value 3 ('b')"));
 }
 
 TEST(MemoryChecker, FindsAPartlyOverwrittenOperand) {
@@ -66,8 +66,8 @@ TEST(MemoryChecker, FindsAPartlyOverwrittenOperand) {
       chain.faults(),
       ElementsAre(
           HasSubstr("task 1 ('two') writes value 3 ('b') over value 2 ('a'), which it reads"),
-          HasSubstr("reads value 2 ('a'), whose bytes [0, 128) were last written by several values "
-                    "or nobody")));
+          HasSubstr(
+              "reads value 2 ('a'), whose bytes [0, 128) were overwritten by value 3 ('b')")));
 }
 
 TEST(MemoryChecker, FindsPlacesOutsideTheRegionOrNotAligned) {
@@ -88,7 +88,7 @@ TEST(MemoryChecker, FindsWritesToInputsAndValuesMadeTwice) {
               ElementsAre("task 1 ('two') makes value 2 ('a') again",
                           "task 2 ('three') reads value 3 ('b') before any task made it",
                           "task 2 ('three') writes value 0 ('x'), which is an input or a constant",
-                          "output 'y' is not written in full by one value"));
+                          "output 'y' is not written in full"));
 }
 
 TEST(MemoryChecker, ALaunchMayOverwriteAnOperandExactlyAndACopyMayNot) {

@@ -16,10 +16,12 @@ class Builder {
         name_(name),
         pieces_(footprints.size()),
         wholes_(footprints.size()),
+        is_view_(footprints.size(), false),
         is_slice_(footprints.size(), false) {
     graph_.members.resize(footprints.size());
     graph_.member_of.resize(footprints.size());
     graph_.slices.resize(footprints.size());
+    for (const uint32_t view : part.alias_value()) is_view_[view] = true;
     for (int i = 0; i < part.piece_value_size(); ++i) {
       pieces_[part.piece_of(i)].push_back(part.piece_value(i));
       wholes_[part.piece_value(i)].push_back(part.piece_of(i));
@@ -88,16 +90,21 @@ class Builder {
         if (is_grounded_[piece]) bytes += add_member(whole, piece);
       }
     }
+    const bool may_show = consists_of_members && is_view_[whole] && !is_grounded_[whole];
     for (const uint32_t piece : pieces_[whole]) {
       if (is_grounded_[piece]) continue;
-      if (consists_of_members && bytes < footprints_[whole].bytes()) {
-        bytes += add_member(whole, piece);
-      } else {
-        graph_.slices[whole].push_back(piece);
-        is_slice_[piece] = true;
-      }
+      const bool is_member = consists_of_members && bytes < footprints_[whole].bytes();
+      if (is_member) bytes += add_member(whole, piece);
+      if (is_member && !may_show) continue;
+      graph_.slices[whole].push_back(piece);
+      is_slice_[piece] = true;
     }
-    if (consists_of_members && graph_.faults.size() == faults) check_members(whole, bytes);
+    if (!consists_of_members || graph_.faults.size() > faults) return;
+    const std::string fault = members_fault(whole, bytes);
+    if (fault.empty()) return;
+    if (!may_show) return graph_.faults.push_back(fault);
+    for (const uint32_t member : graph_.members[whole]) graph_.member_of[member].pop_back();
+    graph_.members[whole].clear();
   }
 
   uint64_t add_member(uint32_t whole, uint32_t piece) {
@@ -107,8 +114,9 @@ class Builder {
     return footprints_[piece].bytes();
   }
 
-  // Checks that members share no bytes and are as many as the whole: then they leave no gap.
-  void check_members(uint32_t whole, uint64_t bytes) {
+  // Returns what keeps the members of a whole from filling it: bytes that two share or, as they are
+  // as many as the whole otherwise, a gap.
+  std::string members_fault(uint32_t whole, uint64_t bytes) const {
     std::vector<uint32_t> sorted = graph_.members[whole], open;  // open: may reach the next one
     std::ranges::sort(sorted, {}, [&](uint32_t v) { return footprints_[v].begin; });
     for (const uint32_t member : sorted) {
@@ -116,22 +124,21 @@ class Builder {
       std::erase_if(open, [&](uint32_t other) { return footprints_[other].end() <= own.begin; });
       for (const uint32_t other : open) {
         if (!overlap(footprints_[other], own)) continue;
-        graph_.faults.push_back(fmt::format("{} and {} share bytes of {}, of which both are pieces",
-                                            name_(other), name_(member), name_(whole)));
-        return;
+        return fmt::format("{} and {} share bytes of {}, of which both are pieces", name_(other),
+                           name_(member), name_(whole));
       }
       open.push_back(member);
     }
-    if (bytes != footprints_[whole].bytes())
-      graph_.faults.push_back(fmt::format("the pieces of {} fill {} of its {} bytes", name_(whole),
-                                          bytes, footprints_[whole].bytes()));
+    if (bytes == footprints_[whole].bytes()) return {};
+    return fmt::format("the pieces of {} fill {} of its {} bytes", name_(whole), bytes,
+                       footprints_[whole].bytes());
   }
 
   std::span<const Footprint> footprints_;
   const std::vector<bool>& is_made_;
   const std::function<std::string(uint32_t)>& name_;
   std::vector<std::vector<uint32_t>> pieces_, wholes_;  // by value
-  std::vector<bool> is_grounded_, is_slice_;
+  std::vector<bool> is_grounded_, is_view_, is_slice_;
   PieceGraph graph_;
 };
 

@@ -29,10 +29,9 @@ class PlaceChecker {
 
   Places check() {
     const auto values = static_cast<uint32_t>(part_.value_type_size());
-    std::vector<bool> is_piece(values, false);
-    for (const uint32_t piece : part_.piece_value()) is_piece[piece] = true;
+    const uint64_t alignment = part_.piece_value_size() > 0 ? kPieceAlignment : kAlignment;
     for (uint32_t v = 0; v < values; ++v) {
-      check_place(v, is_piece[v] ? kPieceAlignment : kAlignment);
+      check_place(v, alignment);
       check_rows(v);
     }
     if (!places_.faults.empty()) return std::move(places_);

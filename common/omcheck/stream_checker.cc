@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "common/omcheck/footprint.h"
 #include "common/omfile/om_bindings.h"
 #include "common/omfile/om_names.h"
 #include "fmt/format.h"
@@ -11,9 +12,7 @@ namespace sluice {
 namespace {
 
 struct Access {
-  uint32_t region;
-  uint64_t begin;
-  uint64_t end;
+  Footprint bytes;
   bool write;
 };
 
@@ -26,16 +25,15 @@ struct Work {
   std::vector<Access> accesses;
 };
 
-std::vector<Access> accesses_of(const pb::FixedPart& part, int t) {
+std::vector<Access> accesses_of(const pb::ModelDef& model, const pb::FixedPart& part, int t) {
   std::vector<Access> accesses;
   const uint32_t begin = t == 0 ? 0 : part.task_operand_end(t - 1);
   for (uint32_t i = begin; i < part.task_operand_end(t); ++i) {
     const uint32_t value = part.operand(static_cast<int>(i));
     if (value == 0xffffffff) continue;
-    const int v = static_cast<int>(value);
-    const uint64_t offset = part.value_offset(v);
-    accesses.push_back({part.value_region(v), offset, offset + part.value_bytes(v),
-                        i - begin < part.task_outputs(t)});
+    // a value of rows at unequal distances counts as empty: it is a fault of its place
+    accesses.push_back(
+        {footprint_of(model, part, value).value_or(Footprint()), i - begin < part.task_outputs(t)});
   }
   return accesses;
 }
@@ -43,7 +41,7 @@ std::vector<Access> accesses_of(const pb::FixedPart& part, int t) {
 // Replays the streams until none can advance: each task's clock is its stream's, joined at a wait
 // with the clock of the record (Mattern 1989). A stream that waits for an event that is never
 // recorded continues unordered, after all others have stopped.
-std::vector<Work> clocks_of(const pb::FixedPart& part) {
+std::vector<Work> clocks_of(const pb::ModelDef& model, const pb::FixedPart& part) {
   const size_t streams = static_cast<size_t>(part.streams_size());
   std::vector<std::vector<int>> order(streams);
   for (int t = 0; t < part.task_kind_size(); ++t) order[part.task_stream(t)].push_back(t);
@@ -69,7 +67,8 @@ std::vector<Work> clocks_of(const pb::FixedPart& part) {
           recorded[part.task_target(t)] = clock[s];
         } else {
           const uint32_t position = clock[s][s] + 1;
-          works.push_back({static_cast<uint32_t>(t), s, position, clock[s], accesses_of(part, t)});
+          works.push_back(
+              {static_cast<uint32_t>(t), s, position, clock[s], accesses_of(model, part, t)});
           clock[s][s] = position;
         }
         moved = true;
@@ -85,13 +84,19 @@ bool ordered(const Work& a, const Work& b) {
   return a.stream == b.stream || b.past[a.stream] >= a.position || a.past[b.stream] >= b.position;
 }
 
-std::optional<Access> common_bytes(const Work& a, const Work& b) {
+struct Range {
+  uint32_t region;
+  uint64_t begin;
+  uint64_t end;
+};
+
+// Returns the range from the first to the last byte that two tasks may share.
+std::optional<Range> common_bytes(const Work& a, const Work& b) {
   for (const Access& x : a.accesses) {
     for (const Access& y : b.accesses) {
-      const uint64_t begin = std::max(x.begin, y.begin);
-      const uint64_t end = std::min(x.end, y.end);
-      if (x.region == y.region && begin < end && (x.write || y.write))
-        return Access{x.region, begin, end, true};
+      if ((x.write || y.write) && overlap(x.bytes, y.bytes))
+        return Range{x.bytes.region, std::max(x.bytes.begin, y.bytes.begin),
+                     std::min(x.bytes.end(), y.bytes.end())};
     }
   }
   return std::nullopt;
@@ -119,7 +124,7 @@ std::vector<StreamConflict> find_stream_conflicts(const pb::ModelDef& model,
   std::vector<StreamConflict> conflicts;
   if (part.streams_size() < 2) return conflicts;
   const NodeNames names(model);
-  const std::vector<Work> works = clocks_of(part);
+  const std::vector<Work> works = clocks_of(model, part);
   for (size_t i = 0; i < works.size(); ++i) {
     for (size_t j = i + 1; j < works.size() && conflicts.size() < limit; ++j) {
       if (ordered(works[i], works[j])) continue;

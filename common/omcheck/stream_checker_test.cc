@@ -89,5 +89,19 @@ TEST(StreamChecker, TwoReadersAreNoConflictAndOverlapIsOfBytes) {
                                            "'s1') may overlap and share bytes [64, 100)"));
 }
 
+TEST(StreamChecker, WritersBetweenEachOthersRowsShareNoBytes) {
+  ModelBuilder b;
+  const uint32_t type = b.type(DType::kF32, {4, 8}), whole = b.type(DType::kF32, {4, 16});
+  const uint32_t first = b.value("first", type, pb::REGION_ARENA, 0);
+  const uint32_t second = b.value("second", type, pb::REGION_ARENA, 32);
+  for (const uint32_t value : {first, second}) b.set_capacity(value, 0, whole);
+  const uint32_t kernel = b.test_kernel("k", 1);
+  b.launch("one", b.stream("s0"), kernel, {first}, {});
+  b.launch("two", b.stream("s1"), kernel, {second}, {});
+  EXPECT_THAT(conflicts_of(b.model), ::testing::IsEmpty());
+  b.part().set_value_offset(static_cast<int>(second), 28);
+  EXPECT_EQ(conflicts_of(b.model).size(), 1u);
+}
+
 }  // namespace
 }  // namespace sluice

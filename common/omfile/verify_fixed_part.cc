@@ -35,7 +35,6 @@ class FixedPartRules {
     SLUICE_TRY(check_columns());
     SLUICE_TRY(check_memory());
     SLUICE_TRY(size_regions());
-    SLUICE_TRY(find_pieces());
     for (int v = 0; v < values_; ++v) SLUICE_TRY(check_value(v));
     if (const std::string fault = pieces_fault(part_, is_bound_); !fault.empty())
       return bad("{}", fault);
@@ -134,16 +133,6 @@ class FixedPartRules {
                          binding.state());
   }
 
-  // Marks the values that are pieces of others, which may begin at other places.
-  Result<void> find_pieces() {
-    is_piece_.assign(static_cast<size_t>(values_), false);
-    for (const uint32_t piece : part_.piece_value()) {
-      if (piece >= static_cast<uint32_t>(values_)) return bad("a piece is value {}", piece);
-      is_piece_[piece] = true;
-    }
-    return {};
-  }
-
   Result<void> check_value(int v) const {
     const uint64_t offset = part_.value_offset(v);
     const uint64_t bytes = part_.value_bytes(v);
@@ -154,7 +143,7 @@ class FixedPartRules {
     const bool is_placed = is_bound_ || part_.value_region(v) != pb::REGION_ARENA;
     const uint64_t region = is_placed ? region_bytes_[part_.value_region(v)] : UINT64_MAX;
     const uint64_t alignment =
-        is_piece_[static_cast<size_t>(v)] ? kOmPieceAlignment : kOmValueAlignment;
+        part_.piece_value_size() > 0 ? kOmPieceAlignment : kOmValueAlignment;
     if (offset % alignment != 0)
       return bad("value {} ('{}') begins at byte {}, not a multiple of {}", v, name(v), offset,
                  alignment);
@@ -360,7 +349,6 @@ class FixedPartRules {
   const int tasks_;
   const int values_;
   std::vector<uint64_t> region_bytes_;
-  std::vector<bool> is_piece_;  // by value
   std::vector<int> recorded_;
 };
 

@@ -17,7 +17,8 @@ extern "C" {
 
 struct KernelArgs {
   void* const* pointers;  /* operands, in the order of KernelDef.arguments: outputs and inputs, each
-                             at least 64-byte aligned within its region */
+                             64-byte aligned within its region but for pieces of a whole, which are
+                             aligned to 4 bytes */
   const int64_t* symbols; /* the dims of all operands, in order; null for a kernel of fixed sizes */
   void* scratch;   /* this worker's own scratch, KernelDef.scratch_bytes, 64-byte aligned; contents
                       undefined; null when 0 */
