@@ -185,8 +185,9 @@ class FixedPartRules {
       return bad("value {} ('{}') has {} bytes of storage, its type needs {}", v, name(v), bytes,
                  dense);
     const uint32_t index = part_.value_storage(v);
+    if (index == 0) return {};
     const auto extents = sizes_.extents(part_.value_type(v));
-    if (index == 0 || !extents) return {};
+    if (!extents) return {};
     const StorageMap map = storage_map_of(model_.storages(static_cast<int>(index) - 1));
     const pb::TypeDef& type = model_.types(static_cast<int>(part_.value_type(v)));
     const uint64_t element = dtype_bits(static_cast<DType>(type.dtype())) / 8;
