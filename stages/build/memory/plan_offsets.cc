@@ -34,7 +34,7 @@ std::span<const Planner> planners() { return kPlanners; }
 
 Result<ChosenPlan> plan_offsets(const std::vector<Buffer>& buffers, const PlanLimits& limits) {
   ChosenPlan chosen;
-  chosen.live_bytes = live_peak(buffers).bytes;
+  chosen.live_bytes = chosen.bound = live_peak(buffers).bytes;
   PlanRequest request{.buffers = with_dense_tasks(buffers),
                       .enough = std::max(limits.enough, chosen.live_bytes),
                       .visits = limits.visits};
@@ -50,6 +50,7 @@ Result<ChosenPlan> plan_offsets(const std::vector<Buffer>& buffers, const PlanLi
                             }));
     for (size_t i = 0; i < round.size(); ++i) {
       pairs += plans[i].pairs;
+      chosen.bound = std::max(chosen.bound, plans[i].bound);
       if (plans[i].arena_bytes >= request.best_bytes) continue;
       request.best_bytes = plans[i].arena_bytes;
       chosen.plan = std::move(plans[i]);

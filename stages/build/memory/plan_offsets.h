@@ -30,7 +30,8 @@ struct PlanLimits {
 struct ChosenPlan {
   OffsetPlan plan;           // pairs: of all planners that ran
   std::string_view planner;  // its name
-  uint64_t live_bytes = 0;   // what no arena can go below
+  uint64_t live_bytes = 0;   // the maximum over all tasks
+  uint64_t bound = 0;        // no arena is smaller: the live bytes, or what was proved
 };
 
 // Runs the planners until the arena is no larger than the live bytes, or than what is enough, and

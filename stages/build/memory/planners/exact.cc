@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxBuffers = 2048;
 constexpr uint64_t kFirstVisits = 100'000;  // of an order's first turn
-constexpr uint64_t kPrecision = 256;        // the last capacities differ by this part of the goal
+constexpr uint64_t kPrecision = 256;  // a search without an answer ends this close to the best
 
 // What buffers are sorted by, each the largest first.
 struct Figures {
@@ -78,28 +78,41 @@ OrderedSearch ordered_search(const std::vector<Buffer>& buffers,
   return {std::move(ids), CapacitySearch(sorted)};
 }
 
+// Offsets are sums of sizes, and so are arenas: multiples of this.
+uint64_t common_divisor(const std::vector<Buffer>& buffers) {
+  uint64_t divisor = 0;
+  for (const Buffer& buffer : buffers) divisor = std::gcd(divisor, buffer.bytes);
+  return std::max<uint64_t>(divisor, 1);
+}
+
 class ExactPlanner {
  public:
+  using Outcome = CapacitySearch::Outcome;
+
   explicit ExactPlanner(const PlanRequest& request)
-      : buffers_(with_full_tasks(request.buffers)), visits_left_(request.visits) {
+      : buffers_(with_full_tasks(request.buffers)),
+        unit_(common_divisor(buffers_)),
+        visits_left_(request.visits) {
     const std::vector<Figures> figures = figures_of(buffers_);
     for (const Order& order : kOrders)
       searches_.push_back(ordered_search(buffers_, figures, order));
   }
 
-  // Tries `enough`, which is no less than the live bytes, with a third of the visits; then halves
-  // what is between it and the best, with a sixth of them each.
+  // Tries `enough` with a third of the visits; then halves what is between it and the best, with a
+  // sixth of them each, until nothing is, or too little to go on without an answer.
   OffsetPlan run(uint64_t enough, uint64_t best) {
     const uint64_t all = visits_left_;
-    uint64_t low = enough, capacity = enough, share = all / 3;
-    while (capacity < best && visits_left_ > 0) {
-      if (try_capacity(capacity, std::min(share, visits_left_))) {
+    uint64_t low = enough / unit_ * unit_, capacity = low, share = all / 3;
+    while (low < best && best > enough && visits_left_ > 0) {
+      const Outcome outcome = try_capacity(capacity, std::min(share, visits_left_));
+      if (outcome == Outcome::kPlaced) {
         best = plan_.arena_bytes;
       } else {
-        low = capacity + 1;
+        low = capacity + unit_;
       }
-      if (best <= enough || best - low <= enough / kPrecision) break;
-      capacity = low + (best - low) / 2;
+      if (outcome == Outcome::kImpossible) plan_.bound = low;
+      if (outcome == Outcome::kStopped && best - low <= enough / kPrecision) break;
+      capacity = low + (best - low) / 2 / unit_ * unit_;
       share = all / 6;
     }
     plan_.pairs = all - visits_left_;
@@ -107,20 +120,19 @@ class ExactPlanner {
   }
 
  private:
-  // Returns whether the buffers fit, as far as it finds out.
-  bool try_capacity(uint64_t capacity, uint64_t visits) {
+  // Each order has a turn, then each a longer one.
+  Outcome try_capacity(uint64_t capacity, uint64_t visits) {
     for (uint64_t turn = kFirstVisits; visits > 0; turn *= 2) {
       for (OrderedSearch& ordered : searches_) {
-        const auto outcome = ordered.search.run(capacity, std::min(turn, visits));
+        const Outcome outcome = ordered.search.run(capacity, std::min(turn, visits));
         visits -= std::min(visits, ordered.search.visits());
         visits_left_ -= std::min(visits_left_, ordered.search.visits());
-        if (outcome == CapacitySearch::Outcome::kPlaced) keep(ordered);
-        if (outcome != CapacitySearch::Outcome::kStopped)
-          return outcome == CapacitySearch::Outcome::kPlaced;
+        if (outcome == Outcome::kPlaced) keep(ordered);
+        if (outcome != Outcome::kStopped) return outcome;
         if (visits == 0) break;
       }
     }
-    return false;
+    return Outcome::kStopped;
   }
 
   void keep(const OrderedSearch& ordered) {
@@ -134,6 +146,7 @@ class ExactPlanner {
   }
 
   std::vector<Buffer> buffers_;
+  uint64_t unit_;
   std::vector<OrderedSearch> searches_;
   uint64_t visits_left_;
   OffsetPlan plan_;

@@ -15,6 +15,7 @@ struct OffsetPlan {
   std::vector<uint64_t> offsets = {};  // by buffer; empty where there is no plan
   uint64_t arena_bytes = UINT64_MAX;
   uint64_t pairs = 0;  // pairs of buffers live together that were compared
+  uint64_t bound = 0;  // no arena is smaller, as the planner has found out
 };
 
 struct PlanRequest {
@@ -40,9 +41,10 @@ OffsetPlan plan_best_fit_by_area(const PlanRequest& request);
 OffsetPlan plan_best_fit_by_life(const PlanRequest& request);
 OffsetPlan plan_best_fit_by_time(const PlanRequest& request);
 
-// Branch and bound (capacity_search.h) for an arena of `enough` bytes, or the smallest below
-// best_bytes that it finds while it has visited no more buffers than it may. Has no plan where it
-// finds none, nor for more than 2,048 buffers.
+// Branch and bound (capacity_search.h) for an arena of `enough` bytes, which is no less than the
+// live bytes, or else the smallest one below best_bytes. Exact where it ends; it stops when it has
+// visited as many buffers as it may. Has no plan where it finds none, nor for more than 2,048
+// buffers.
 OffsetPlan plan_exact(const PlanRequest& request);
 
 }  // namespace sluice
