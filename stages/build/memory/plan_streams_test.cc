@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <random>
 #include <string>
 
@@ -133,6 +135,28 @@ TEST(PlanStreams, OfRandomStreamsNeverOverlap) {
     exclusive += scheduled.exclusive_plan().arena_bytes;
   }
   EXPECT_LT(by_pairs, exclusive);
+  std::printf("arenas of 60 graphs: %llu bytes by pairs, %llu by ranges\n",
+              static_cast<unsigned long long>(by_pairs),
+              static_cast<unsigned long long>(exclusive));
+}
+
+// The time is printed, not judged.
+TEST(PlanStreams, OfManyBuffersIsQuick) {
+  constexpr size_t kBuffers = 4096;
+  std::string text = "graph @main(%v0: f32[16]) -> (%last) {\n";
+  for (size_t i = 1; i <= kBuffers; ++i) {
+    text += node("v" + std::to_string(i), "Sin", "%v" + std::to_string(i < 4 ? 0 : i - 3),
+                 "s" + std::to_string(i % 3));
+  }
+  text += node("last", "Neg", "%v" + std::to_string(kBuffers), "s0") + "}\n";
+  const Scheduled scheduled(text);
+  ASSERT_EQ(scheduled.arena().size(), kBuffers);
+  const auto start = std::chrono::steady_clock::now();
+  const OffsetPlan plan = plan_streams(scheduled.arena(), HappensBefore(scheduled.graph()));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_FALSE(plan.offsets.empty());
+  std::printf("%zu buffers: %.2f s, arena %llu\n", kBuffers, seconds.count(),
+              static_cast<unsigned long long>(plan.arena_bytes));
 }
 
 }  // namespace

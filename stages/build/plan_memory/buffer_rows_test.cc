@@ -16,7 +16,7 @@ std::string error_of(const std::string& rows) {
   return read ? "" : read.error().message;
 }
 
-TEST(BufferRows, LinesEndInEitherWay) {
+TEST(BufferRows, LinesEndInLfOrCrlf) {
   for (const std::string text : {"id,lower,upper,size\na b,0,3,64\n\"c\",2,4,0\n",
                                  "id,lower,upper,size\r\na b,0,3,64\r\n\"c\",2,4,0\r\n",
                                  "\xEF\xBB\xBFid,lower,upper,size\na b,0,3,64\n\"c\",2,4,0"}) {
