@@ -21,7 +21,7 @@ constexpr uint64_t kPrecision = 256;  // a search without an answer ends this cl
 struct Figures {
   double life, area, bytes, end, begin;
   double fullest;     // the maximum of live bytes during its life
-  double neighbours;  // how many buffers are live together with it
+  double neighbours;  // the number of buffers that are live together with it
 };
 using Figure = double Figures::*;
 using Order = std::array<Figure, 3>;
@@ -48,9 +48,12 @@ std::vector<Figures> figures_of(const std::vector<Buffer>& buffers) {
     const auto bytes = static_cast<double>(buffer.bytes);
     const auto life = static_cast<double>(buffer.last - buffer.first + 1);
     const auto begin = live.begin() + buffer.first, end = live.begin() + buffer.last + 1;
+    const auto neighbours = std::ranges::count_if(buffers, [&](const Buffer& other) {
+      return other.first <= buffer.last && buffer.first <= other.last;
+    });
     figures.push_back({life, life * bytes, bytes, static_cast<double>(buffer.last),
                        -static_cast<double>(buffer.first), *std::max_element(begin, end),
-                       std::accumulate(begin, end, 0.0)});
+                       static_cast<double>(neighbours)});
   }
   return figures;
 }

@@ -35,7 +35,7 @@ OffsetPlan plan_binary_slots(const PlanRequest& request);
 
 // Buffers one by one, each at the best gap among those placed that are live with it: the largest
 // first, or those of the largest size times life, the longest life, or as they begin.
-// O((B + P) log B), P the pairs of buffers live together.
+// O((B + P) log B), P the pairs of buffers live together, and no more than O(B^2).
 OffsetPlan plan_best_fit_by_size(const PlanRequest& request);
 OffsetPlan plan_best_fit_by_area(const PlanRequest& request);
 OffsetPlan plan_best_fit_by_life(const PlanRequest& request);
