@@ -23,7 +23,7 @@ std::span<const Planner> planners();
 
 struct PlanLimits {
   uint64_t enough = 0;           // an arena of this size is as good as a smaller one
-  uint64_t visits = 20'000'000;  // of the exact planner: a second or two
+  uint64_t visits = 20'000'000;  // of the exact planner: at most a few seconds
   int64_t threads = 1;           // the plan does not depend on it
 };
 

@@ -9,6 +9,7 @@
 namespace sluice {
 namespace {
 
+constexpr uint64_t kTasksOfVisit = 256;
 constexpr size_t kFailedStates = size_t{1} << 16;  // half a megabyte
 
 // Returns a number whose bits all depend on all bits of this one (S. Vigna, "SplitMix64").
@@ -40,6 +41,10 @@ CapacitySearch::CapacitySearch(const std::vector<Buffer>& buffers)
       overlapping_[i].push_back(j);
       overlapping_[j].push_back(i);
     }
+  }
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    const auto life = static_cast<uint64_t>(buffers_[i].last - buffers_[i].first);
+    visits_of_.push_back(1 + (life + overlapping_[i].size()) / kTasksOfVisit);
   }
   floors_.resize(static_cast<size_t>(tasks));
   totals_.resize(static_cast<size_t>(tasks));
@@ -161,11 +166,11 @@ CapacitySearch::Outcome CapacitySearch::place(const Ids& ids, const Last& last) 
 
 CapacitySearch::Outcome CapacitySearch::place_first(const Ids& ids, uint32_t id) {
   if (visits_ >= limit_) return Outcome::kStopped;
-  visits_ += ids.size();
   put(id);
   Ids others;
   others.reserve(ids.size() - 1);
   for (const uint32_t other : ids) {
+    visits_ += visits_of_[other];
     if (other != id) others.push_back(other);
   }
   return place_groups(others, {offsets_[id], id});

@@ -29,7 +29,8 @@ class CapacitySearch {
   explicit CapacitySearch(const std::vector<Buffer>& buffers);
 
   // Searches until all buffers are placed, cannot be, or `limit` buffers were visited: those that
-  // are unplaced, each time that one is placed. O(limit) but for the tasks of a life.
+  // are unplaced, each time that one is placed. Every 256 tasks of a life, or buffers live with it,
+  // count as one more. O(limit).
   Outcome run(uint64_t capacity, uint64_t limit);
   uint64_t visits() const { return visits_; }                        // of the last run
   const std::vector<uint64_t>& offsets() const { return offsets_; }  // by buffer, once placed
@@ -57,7 +58,8 @@ class CapacitySearch {
   void take_back(size_t placed, size_t raised);
 
   std::vector<Buffer> buffers_;
-  std::vector<Ids> overlapping_;   // by buffer: those live together with it
+  std::vector<Ids> overlapping_;     // by buffer: those live together with it
+  std::vector<uint64_t> visits_of_;  // by buffer: what a visit counts
   std::vector<int64_t> twins_;     // by buffer: the one before it of the same size and life, or -1
   std::vector<uint64_t> offsets_;  // by buffer: the lowest that those placed allow, or its own
   std::vector<bool> is_placed_;
