@@ -49,6 +49,7 @@ ALLOWED = {
     "stages": UP_TO_STAGE,
     "stages/subgraph-optimize": UP_TO_STAGE + KERNEL_ABI,
     "stages/build": UP_TO_STAGE + KERNEL_ABI + [OMFILE, OMCHECK],
+    "stages/build/plan_memory": [BASE, OMFILE, "common/tools"],  # a tool: no graph, no stage
     "runtime": RUNTIME,
     "runtime/loader": [BASE, SYMBOLIC, OMFILE, "runtime/device"],
     "runtime/device": [BASE, SYMBOLIC, "common/target/profile.h"],

@@ -38,6 +38,8 @@ constexpr std::array kTable = {
     ProgramRow{"diff", "sluice-diff", "", "compares two graphs"},
     ProgramRow{"reduce", "sluice-reduce", "",
                "finds a smaller model for which a command still fails"},
+    ProgramRow{"plan-memory", "sluice-plan-memory", "",
+               "gives the buffers of a file offsets in one arena"},
 };
 
 bool is_executable(const std::string& path) {

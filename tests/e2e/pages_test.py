@@ -80,7 +80,8 @@ class Pages(unittest.TestCase):
 
 if __name__ == "__main__":
     Pages.programs = need(sys.argv[1],
-                          STAGES + ["loader", "check", "show", "diff", "eval", "verify", "reduce"])
+                          STAGES + ["loader", "check", "show", "diff", "eval", "verify", "reduce",
+                                    "plan-memory"])
     import_sluice(Pages.programs)
     Pages.names = sys.argv[2:]
     unittest.main(argv=sys.argv[:1], verbosity=1)

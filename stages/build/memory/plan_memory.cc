@@ -1,5 +1,6 @@
 // Gives the buffers of each part's arena their offsets, so that buffers that are live together
-// never overlap.
+// never overlap: by the planners of plan_offsets.h, and those of plan_streams.h where a part has
+// several streams.
 //
 //   before:  buffer b0 = arena bytes 4096 live "main" [0, 1]
 //            buffer b1 = arena bytes 4096 live "main" [1, 2]
@@ -15,7 +16,9 @@
 #include "common/base/work.h"
 #include "common/ir/module.h"
 #include "common/omfile/om_format.h"
+#include "stages/build/memory/largest_live.h"
 #include "stages/build/memory/plan_offsets.h"
+#include "stages/build/memory/plan_streams.h"
 #include "stages/build/memory/value_bytes.h"
 #include "stages/build/parts.h"
 #include "stages/build/passes/passes.h"
@@ -38,12 +41,35 @@ int64_t free_from(const MemoryBuffer& buffer, const HappensBefore& order, uint32
   return positions.empty() ? 0 : int64_t{positions.back()} + 1;
 }
 
+// Returns the values of arena buffers that are live at a position in the order of tasks, one for
+// each buffer.
+std::vector<NamedBytes> values_live_at(const Graph& graph, int64_t at) {
+  std::vector<bool> is_live(graph.buffers.size(), false);
+  for (size_t id = 0; id < is_live.size(); ++id) {
+    const MemoryBuffer& buffer = graph.buffers[id];
+    is_live[id] =
+        buffer.memory == MemoryClass::kArena &&
+        std::ranges::any_of(buffer.live,
+                            [&](const LiveRange& range) { return range.first <= at; }) &&
+        std::ranges::any_of(buffer.live, [&](const LiveRange& range) { return range.last >= at; });
+  }
+  std::vector<NamedBytes> values;
+  for (const Value& value : graph.values()) {
+    if (value.is_erased() || value.place().buffer < 0) continue;
+    const auto id = static_cast<size_t>(value.place().buffer);
+    if (is_live[id])
+      values.push_back({value.name(), arena_bytes_of(graph.module(), graph.buffers[id])});
+    is_live[id] = false;
+  }
+  return values;
+}
+
 Error too_large(const Graph& graph, uint64_t bytes, int64_t at) {
   const Node& node = *tasks_of(graph)[static_cast<size_t>(at)];
   return make_error(ErrorCode::kLimit,
                     "{}: the values that are needed while it runs take {} bytes of memory, a "
-                    "model may have {}",
-                    node.label(), bytes, kOmArenaLimit)
+                    "model may have {}; the largest: {}",
+                    node.label(), bytes, kOmArenaLimit, largest_live(values_live_at(graph, at)))
       .with_hint(
           "make the inputs smaller (--input-shape, --dim), or leave dims open: --dim "
           "NAME=LOW..HIGH");
@@ -51,21 +77,23 @@ Error too_large(const Graph& graph, uint64_t bytes, int64_t at) {
 
 class ArenaPlanner {
  public:
-  explicit ArenaPlanner(Graph& graph) : graph_(graph), order_(graph) {}
+  ArenaPlanner(Graph& graph, int64_t threads) : graph_(graph), threads_(threads), order_(graph) {}
 
   Result<void> run() {
     if (!find_buffers() || buffers_.empty()) return {};
-    const LivePeak live = live_peak(buffers_);
-    const OffsetPlan offsets =
-        live.bytes > kOmArenaLimit ? OffsetPlan{{}, live.bytes, 0} : plan_offsets(buffers_);
-    add_work(Work::kBufferPairs, offsets.pairs);
-    if (offsets.arena_bytes > kOmArenaLimit) {
+    const LivePeak live = stream_peak(buffers_);
+    OffsetPlan plan{{}, live.bytes};
+    if (live.bytes <= kOmArenaLimit) {
+      SLUICE_ASSIGN(plan, smallest_plan(live.bytes));
+    }
+    add_work(Work::kBufferPairs, plan.pairs);
+    if (plan.arena_bytes > kOmArenaLimit) {
       return graph_.shapes == ShapeClass::kSymbolic
                  ? Result<void>()
-                 : too_large(graph_, offsets.arena_bytes, live.task);
+                 : too_large(graph_, plan.arena_bytes, live.task);
     }
     for (size_t i = 0; i < buffers_.size(); ++i)
-      graph_.buffers[ids_[i]].offset = Dim::fixed(static_cast<int64_t>(offsets.offsets[i]));
+      graph_.buffers[ids_[i]].offset = Dim::fixed(static_cast<int64_t>(plan.offsets[i]));
     return {};
   }
 
@@ -77,15 +105,32 @@ class ArenaPlanner {
       if (buffer.memory != MemoryClass::kArena) continue;
       if (!max_bytes(graph_.module(), buffer.bytes)) return false;
       ids_.push_back(id);
-      buffers_.push_back(arena_buffer(buffer, order_, arena_bytes_of(graph_.module(), buffer)));
+      buffers_.push_back({&buffer, arena_bytes_of(graph_.module(), buffer)});
     }
     add_work(Work::kBuffers, buffers_.size());
     return true;
   }
 
+  // Of several streams, two plans are made: by one range of tasks for each buffer, and by pairs.
+  Result<OffsetPlan> smallest_plan(uint64_t live_bytes) {
+    std::vector<Buffer> ranges;
+    for (const StreamBuffer& buffer : buffers_)
+      ranges.push_back(arena_buffer(*buffer.buffer, order_, buffer.bytes));
+    SLUICE_ASSIGN(ChosenPlan chosen,
+                  plan_offsets(ranges, {.enough = live_bytes, .threads = threads_}));
+    if (order_.stream_count() <= 1 || chosen.plan.arena_bytes <= live_bytes)
+      return std::move(chosen.plan);
+    OffsetPlan by_pairs = plan_streams(buffers_, order_);
+    const uint64_t pairs = by_pairs.pairs + chosen.plan.pairs;
+    OffsetPlan& best = by_pairs.arena_bytes < chosen.plan.arena_bytes ? by_pairs : chosen.plan;
+    best.pairs = pairs;
+    return std::move(best);
+  }
+
   Graph& graph_;
+  const int64_t threads_;
   HappensBefore order_;
-  std::vector<Buffer> buffers_;
+  std::vector<StreamBuffer> buffers_;
   std::vector<size_t> ids_;  // of the graph's buffers
 };
 
@@ -97,6 +142,7 @@ uint64_t arena_bytes_of(const Module& module, const MemoryBuffer& buffer) {
 }
 
 Buffer arena_buffer(const MemoryBuffer& buffer, const HappensBefore& order, uint64_t bytes) {
+  if (buffer.live.empty()) return {0, 0, bytes, 0};
   Buffer found{INT64_MAX, 0, bytes, 0};
   for (const LiveRange& range : buffer.live) {
     found.first = std::min<int64_t>(found.first, range.first);
@@ -107,10 +153,11 @@ Buffer arena_buffer(const MemoryBuffer& buffer, const HappensBefore& order, uint
   return found;
 }
 
-Result<bool> plan_memory(Graph& root, const Options&) {
+Result<bool> plan_memory(Graph& root, const Options& options) {
+  SLUICE_ASSIGN(const int64_t threads, options.threads());
   for (Graph* graph : scheduled_graphs(root)) {
     SLUICE_TRY(check_streams(*graph));
-    SLUICE_TRY(ArenaPlanner(*graph).run());
+    SLUICE_TRY(ArenaPlanner(*graph, threads).run());
   }
   return true;
 }

@@ -1,33 +1,43 @@
 // The placement of buffers in one arena, so that buffers live at the same time never overlap: the
-// dynamic storage allocation problem, NP-hard; see M. D. Moffitt, "MiniMalloc: A Lightweight Memory
-// Allocator for Hardware-Accelerated Machine Learning", ASPLOS 2023, for the setting.
+// dynamic storage allocation problem, NP-hard. Several planners (planners/planners.h) try, and the
+// smallest arena is kept.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
+#include "common/base/result.h"
 #include "common/omfile/buffer.h"
+#include "stages/build/memory/planners/planners.h"
 
 namespace sluice {
 
-struct OffsetPlan {
-  std::vector<uint64_t> offsets;  // by buffer
-  uint64_t arena_bytes = 0;
-  uint64_t pairs = 0;  // pairs of buffers live together that were compared, over all attempts
+struct Planner {
+  std::string_view name;
+  OffsetPlan (*plan)(const PlanRequest& request);
+  int round;  // planners of a round run side by side; later ones while the arena is too large
+};
+std::span<const Planner> planners();
+
+struct PlanLimits {
+  uint64_t enough = 0;           // an arena of this size is as good as a smaller one
+  uint64_t visits = 20'000'000;  // of the exact planner: at most a few seconds
+  int64_t threads = 1;           // the plan does not depend on it
 };
 
-// Places buffers one by one, each at the best gap among the buffers live with it, in several orders
-// (by size, by size times life, by life, by time), and keeps the smallest arena; while that is
-// above the bound and there are few buffers, tries changes of the best order, always the same ones.
-// O((B + P) log B) per order, P the pairs of buffers live together.
-OffsetPlan plan_offsets(const std::vector<Buffer>& buffers);
-
-// The maximum of live bytes over all tasks, and the first task that has it: no arena can be
-// smaller. Above 2^64 - 1 bytes is that number.
-struct LivePeak {
-  uint64_t bytes = 0;
-  int64_t task = 0;
+struct ChosenPlan {
+  OffsetPlan plan;           // pairs: of all planners that ran
+  std::string_view planner;  // its name
+  uint64_t live_bytes = 0;   // the maximum over all tasks
+  uint64_t bound = 0;        // no arena is smaller: the live bytes, or what was proved
 };
-LivePeak live_peak(const std::vector<Buffer>& buffers);
+
+// Runs the planners until the arena is no larger than the live bytes, or than what is enough, and
+// keeps the smallest plan: of equal ones, that of the first planner. Buffers are not empty in time
+// (first <= last), and the sum of their bytes is below 2^63. Errors: kLimit when memory or threads
+// are exhausted.
+Result<ChosenPlan> plan_offsets(const std::vector<Buffer>& buffers, const PlanLimits& limits = {});
 
 }  // namespace sluice
