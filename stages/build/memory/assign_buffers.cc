@@ -10,8 +10,8 @@
 #include <algorithm>
 
 #include "common/ir/module.h"
+#include "common/ops/value_bytes.h"
 #include "stages/build/memory/shared_values.h"
-#include "stages/build/memory/value_bytes.h"
 #include "stages/build/parts.h"
 #include "stages/build/passes/passes.h"
 

@@ -5,6 +5,7 @@
 #include "common/ir/module.h"
 #include "common/ir/value_storage.h"
 #include "common/ops/attributes.h"
+#include "common/ops/value_bytes.h"
 #include "common/target/aicore.h"
 #include "stages/build/parts.h"
 
