@@ -135,7 +135,7 @@ void Pieces::pin_outputs() {
 void Pieces::add(const Node& node) {
   if (node.placement.no_task) {
     if (is_piecewise(node)) return join(node);
-    groups_.join(node.input(0)->id(), node.output().id(), expressions_.constant(0));
+    groups_.overlay(node.input(0)->id(), node.output().id());  // whatever their sizes are called
   } else if (is_piecewise(node)) {
     for (size_t k = 0; k < node.output_count(); ++k) enter(node.output(k));
   }
