@@ -28,10 +28,10 @@ namespace sluice {
 // outside its region; storage smaller than the type or the rows need; a capacity narrower than its
 // value, or of rows at unequal distances; a value that is a piece of itself; a piece with bytes
 // outside its whole; pieces that share bytes of a whole that no task writes, or leave a gap. These
-// end the check, because the others suppose them. Of tasks: a write to an input or a constant; results of
-// one task that overlap each other, or an operand other than by covering it exactly (launches
-// only); a value made twice; a read of one that is not intact; a view of nothing that its task
-// made; an output that is not filled by intact values at the end.
+// end the check, because the others suppose them. Of tasks: a write to an input or a constant;
+// results of one task that overlap each other, or an operand other than by covering it exactly
+// (launches only); a value made twice; a read of one that is not intact; a view of nothing that its
+// task made; an output that is not filled by intact values at the end.
 //
 // Takes about 1 µs for a task, and for each pair of values that lie between each other's rows at
 // the time one of them is written about 25 ns.

@@ -55,7 +55,7 @@ class Pieces {
   void pin_outputs();
   std::string add_parts(const Node& node, std::vector<Part>& parts);
   TaskReason copies(const Node& node, const std::vector<Part>& parts,
-                 const std::vector<std::string_view>& reasons);
+                    const std::vector<std::string_view>& reasons);
 
   const Graph& graph_;
   ExpressionTable& expressions_;

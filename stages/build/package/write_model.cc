@@ -63,18 +63,22 @@ class GraphSegments {
   std::vector<std::vector<std::byte>> graphs_;
 };
 
+void warn_of_unchecked(int part, const Error& last) {
+  log_warning("sluice-build", fmt::format("the plan of part {} was not checked, for none of the "
+                                          "sizes tried binds it; the last: {}",
+                                          part, last.message));
+}
+
 // Checks what was planned and emitted, by checkers that share no code with it. is_given: the user
 // gave the schedule.
-Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes, bool is_given) {
+Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes, bool is_given,
+                         const Options& options) {
   std::string findings;
   for (int i = 0; i < model.parts_size(); ++i) {
     const bool is_symbolic = model.parts(i).has_symbolic();
     const Result<pb::ModelDef> bound = is_symbolic ? bind_for_checks(model, i) : pb::ModelDef();
     if (!bound) {
-      log_warning("sluice-build",
-                  fmt::format("the plan of part {} was not checked, for none of the "
-                              "sizes tried binds it; the last: {}",
-                              i, bound.error().message));
+      if (options.text("verify") == "each") warn_of_unchecked(i, bound.error());
       continue;
     }
     const pb::ModelDef& checked = is_symbolic ? *bound : model;
@@ -185,7 +189,7 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   std::optional<std::vector<bool>> launches;
   if (has_root) launches = find_launches(root);
   SLUICE_ASSIGN(pb::ModelDef model, emit(root, launches, parts, kernels));
-  SLUICE_TRY(check_model(model, layout.bytes, is_given));
+  SLUICE_TRY(check_model(model, layout.bytes, is_given, args.options));
   args.report->push_back(emitting.done(module, false));
   WorkReport writing("write-model", root.node_count());
   SLUICE_ASSIGN(const int64_t threads, args.options.threads());
