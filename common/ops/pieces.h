@@ -15,6 +15,10 @@ namespace sluice {
 // Returns whether the node puts values together or takes one apart: a Concat or Split.
 bool is_piecewise(const Node& node);
 
+// Returns whether copying a whole costs more than that its pieces' kernels are made for it: from 16
+// KiB on, at nominal sizes. A whole that is smaller is in the cache, and so are its pieces.
+bool is_worth_pieces(const Value& whole);
+
 // Distances are bytes. Groups change when nodes are added; the graph does not.
 class Pieces {
  public:
