@@ -7,27 +7,35 @@
 
 namespace sluice {
 
-HappensBefore::HappensBefore(const Graph& graph)
-    : streams_(graph.streams.size()), by_stream_(graph.streams.size()) {
-  const std::vector<Node*> tasks = tasks_of(graph);
-  clocks_.assign(tasks.size() * streams_, -1);
+void TaskClocks::add(uint32_t stream) {
+  const auto position = static_cast<uint32_t>(stream_of_.size());
+  clocks_.resize(clocks_.size() + streams_, -1);
+  stream_of_.push_back(stream);
+  by_stream_[stream].push_back(position);
+  const std::vector<uint32_t>& own = by_stream_[stream];
+  if (own.size() > 1) wait_for(own[own.size() - 2]);
+}
+
+void TaskClocks::wait_for(uint32_t earlier) {
+  int64_t* clock = &clocks_[clocks_.size() - streams_];
+  for (size_t s = 0; s < streams_; ++s)
+    clock[s] = std::max(clock[s], clocks_[size_t{earlier} * streams_ + s]);
+  int64_t& done = clock[stream_of_[earlier]];
+  done = std::max<int64_t>(done, earlier);
+}
+
+HappensBefore::HappensBefore(const Graph& graph) : clocks_(graph.streams.size()) {
   std::map<uint32_t, uint32_t> recorded;  // position, by event
-  for (uint32_t position = 0; position < tasks.size(); ++position) {
-    const Placement& placement = tasks[position]->placement;
-    const auto stream = static_cast<uint32_t>(placement.stream);
-    int64_t* clock = &clocks_[position * streams_];
-    const auto join = [&](uint32_t earlier) {
-      for (size_t s = 0; s < streams_; ++s)
-        clock[s] = std::max(clock[s], clocks_[earlier * streams_ + s]);
-      clock[stream_of_[earlier]] = std::max<int64_t>(clock[stream_of_[earlier]], earlier);
-    };
-    if (!by_stream_[stream].empty()) join(by_stream_[stream].back());
+  uint32_t position = 0;
+  for (const Node* task : tasks_of(graph)) {
+    const Placement& placement = task->placement;
+    clocks_.add(static_cast<uint32_t>(placement.stream));
     for (const uint32_t event : placement.waits) {
-      if (const auto found = recorded.find(event); found != recorded.end()) join(found->second);
+      if (const auto found = recorded.find(event); found != recorded.end())
+        clocks_.wait_for(found->second);
     }
     for (const uint32_t event : placement.records) recorded.emplace(event, position);
-    stream_of_.push_back(stream);
-    by_stream_[stream].push_back(position);
+    ++position;
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "stages/build/parts.h"
 #include "stages/build/passes/passes.h"
+#include "stages/build/streams/happens_before.h"
 
 namespace sluice {
 namespace {
@@ -22,31 +23,28 @@ class EventInserter {
   explicit EventInserter(Graph& graph)
       : tasks_(tasks_of(graph)),
         position_(graph.node_limit(), -1),
-        clocks_(tasks_.size() * graph.streams.size(), -1),
-        last_(graph.streams.size(), -1),
+        seen_by_(graph.node_limit(), -1),
+        clocks_(graph.streams.size()),
         event_(tasks_.size(), -1) {}
 
   void run() {
-    for (size_t position = 0; position < tasks_.size(); ++position) {
-      position_[static_cast<size_t>(tasks_[position]->id())] = static_cast<int64_t>(position);
+    for (uint32_t position = 0; position < tasks_.size(); ++position) {
+      position_[static_cast<size_t>(tasks_[position]->id())] = position;
       wait_for_dependencies(position);
     }
   }
 
  private:
-  int64_t stream_of(int64_t position) const {
-    return tasks_[static_cast<size_t>(position)]->placement.stream;
-  }
-  int64_t* clock(int64_t position) {
-    return &clocks_[static_cast<size_t>(position) * last_.size()];
-  }
-
-  // Returns the tasks that a task depends on; through a view, on what made the bytes it shows.
-  std::vector<int64_t> dependencies(const Node& task) const {
+  // Returns the tasks that a task depends on; through nodes without a task, on what made the bytes
+  // they show.
+  std::vector<int64_t> dependencies(const Node& task) {
     std::vector<int64_t> found;
     std::vector<const Node*> open = {&task};
     const auto add = [&](const Node* producer) {
       if (producer == nullptr) return;
+      int32_t& seen = seen_by_[static_cast<size_t>(producer->id())];
+      if (seen == task.id()) return;
+      seen = task.id();
       if (producer->placement.no_task) {
         open.push_back(producer);
       } else {
@@ -65,42 +63,34 @@ class EventInserter {
     return found;
   }
 
-  void wait_for_dependencies(size_t position) {
+  void wait_for_dependencies(uint32_t position) {
     Node& task = *tasks_[position];
-    const auto own = static_cast<size_t>(task.placement.stream);
-    if (last_[own] >= 0) join(static_cast<int64_t>(position), last_[own]);
-    for (const int64_t other : dependencies(task)) {
-      const auto stream = static_cast<size_t>(stream_of(other));
-      if (stream == own || clock(static_cast<int64_t>(position))[stream] >= other) continue;
+    const auto own = static_cast<uint32_t>(task.placement.stream);
+    clocks_.add(own);
+    for (const int64_t dependency : dependencies(task)) {
+      const auto other = static_cast<uint32_t>(dependency);
+      const uint32_t stream = clocks_.stream_of(other);
+      if (stream == own || clocks_.last_done(stream, position) >= dependency) continue;
       task.placement.waits.push_back(event_of(other));
-      join(static_cast<int64_t>(position), other);
+      clocks_.wait_for(other);
     }
     std::sort(task.placement.waits.begin(), task.placement.waits.end());
-    last_[own] = static_cast<int64_t>(position);
   }
 
-  // Enters what is done once the earlier task is.
-  void join(int64_t position, int64_t earlier) {
-    for (size_t s = 0; s < last_.size(); ++s)
-      clock(position)[s] = std::max(clock(position)[s], clock(earlier)[s]);
-    int64_t& done = clock(position)[static_cast<size_t>(stream_of(earlier))];
-    done = std::max(done, earlier);
-  }
-
-  uint32_t event_of(int64_t position) {
-    int64_t& event = event_[static_cast<size_t>(position)];
+  uint32_t event_of(uint32_t position) {
+    int64_t& event = event_[position];
     if (event < 0) {
       event = events_++;
-      tasks_[static_cast<size_t>(position)]->placement.records = {static_cast<uint32_t>(event)};
+      tasks_[position]->placement.records = {static_cast<uint32_t>(event)};
     }
     return static_cast<uint32_t>(event);
   }
 
   std::vector<Node*> tasks_;
   std::vector<int64_t> position_;  // by node id
-  std::vector<int64_t> clocks_;    // by position and stream: the last task of it that is done
-  std::vector<int64_t> last_;      // by stream: its latest task
-  std::vector<int64_t> event_;     // by position: what it records
+  std::vector<int32_t> seen_by_;   // by node id: the last task that was found to depend on it
+  TaskClocks clocks_;
+  std::vector<int64_t> event_;  // by position: what it records
   int64_t events_ = 0;
 };
 
