@@ -113,7 +113,7 @@ class Folder {
 
   Value& add_empty(const Value& like) {
     Graph& graph = editor_.graph();
-    return graph.add_constant(graph.module().make_constant(like.type_id(), {}), like.name());
+    return graph.add_constant(graph.module().make_constant(like.type_id(), {}));
   }
 
   // Lets a node run where the If ran. Plain nodes of a body have no engine.
