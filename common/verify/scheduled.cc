@@ -127,8 +127,8 @@ class ScheduleChecker {
       findings_.add("{}: is at {} of its buffer, no multiple of {}", value_label(value),
                     value.place().offset.value, kPlaceAlignment);
     const Dim& offset = value.place().offset;
-    if (is_complete_ && (graph_.shapes == ShapeClass::kFixed ? !offset.is_fixed()
-                                                             : offset.is_unknown()))
+    if (is_complete_ &&
+        (graph_.shapes == ShapeClass::kFixed ? !offset.is_fixed() : offset.is_unknown()))
       findings_.add("{}: its offset in buffer b{} is not known", value_label(value),
                     value.place().buffer);
     if (value.is_constant() && value.place().offset != Dim::fixed(0))
@@ -193,8 +193,8 @@ class ScheduleChecker {
   void check_pieces(const Node& node) {
     const bool joins = node.op() == Op::kConcat;
     const Value& whole = joins ? node.output() : *node.input(0);
-    const int64_t given = joins ? node.get(attributes::Concat::axis)
-                                : node.get(attributes::Split::axis);
+    const int64_t given =
+        joins ? node.get(attributes::Concat::axis) : node.get(attributes::Split::axis);
     const auto axis = static_cast<size_t>(given < 0 ? given + whole.type().rank() : given);
     const auto bytes = stride(whole, axis);
     if (!bytes) return;

@@ -29,15 +29,15 @@ std::string part(int channels, int whole) {
 }
 
 TEST(StorePieces, OperandsOfAConcatBecomePartsOfItsRows) {
-  const std::string rest = R"( = Conv(%x, %w)
+  const std::string conv = R"( = Conv(%x, %w)
 )";
   const std::string concat = "  %c: " + nhwc(32) + R"( = Concat(%a, %b) {axis = 1}
   %y: f32[1, 16, 4, 4] = Conv(%c, %v)
 )";
   expect_rewrite(
       store_pieces,
-      with_head("  %a: " + nhwc(16) + rest + "  %b: " + nhwc(16) + " = Sin(%a)\n" + concat),
-      with_head("  %a: " + part(16, 32) + rest + "  %b: " + part(16, 32) + " = Sin(%a)\n" +
+      with_head("  %a: " + nhwc(16) + conv + "  %b: " + nhwc(16) + " = Sin(%a)\n" + concat),
+      with_head("  %a: " + part(16, 32) + conv + "  %b: " + part(16, 32) + " = Sin(%a)\n" +
                 concat));
 }
 
