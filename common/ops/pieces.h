@@ -15,6 +15,9 @@ namespace sluice {
 // Returns whether the node puts values together or takes one apart: a Concat or Split.
 bool is_piecewise(const Node& node);
 
+// Returns the value whose bytes a view shows, through views; the value itself where it is none.
+const Value& viewed(const Value& value);
+
 // Distances are bytes. Groups change when nodes are added; the graph does not.
 class Pieces {
  public:

@@ -27,7 +27,4 @@ Result<void> check_streams(const Graph& graph);
 // Returns the output of its graph that a copy of resolve-conflicts fills, else nothing.
 std::optional<uint32_t> copied_output(const Node& node);
 
-// Returns the value whose bytes a view shows, through views; the value itself where it is none.
-const Value& viewed(const Value& value);
-
 }  // namespace sluice

@@ -10,8 +10,9 @@
 // become tasks of host_cpu, as the If was; a body within a body stays plain. A graph of fixed or
 // symbolic sizes is a list of tasks whose results have their places, so all values of the branch
 // must then be tensors of fixed sizes. Left alone are nodes that the placement keeps, branches that
-// sizes are read from (their symbols stay with them), and Loops whose scan outputs have a size that
-// no constant has. An output whose value is no task's own is written by an Identity.
+// sizes are read from (their symbols stay with them) or that have an order of their own, and Loops
+// whose scan outputs have a size that no constant has. An output whose value is no task's own is
+// written by an Identity.
 //
 // Sluice-preprocess does the same before sizes are inferred, for conditions that are constants by
 // then; here are those that folding and linking made.
@@ -79,7 +80,7 @@ class Folder {
   }
 
   bool can_inline(const Node& node, const Graph& body) const {
-    if (has_symbols(body)) return false;
+    if (has_symbols(body) || body.may_have_control_edges()) return false;
     for (size_t k = 0; k < node.output_count(); ++k) {
       if (body.outputs()[k]->type_id() != node.output(k).type_id()) return false;
     }

@@ -37,6 +37,7 @@
 #include <set>
 
 #include "common/ops/attributes.h"
+#include "common/ops/pieces.h"
 #include "stages/build/parts.h"
 #include "stages/build/passes/passes.h"
 
