@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/ir/append_axis.h"
+#include "common/ir/fixed.h"
 #include "common/ir/module.h"
 #include "common/ir/value_storage.h"
 #include "common/ops/attributes.h"
@@ -79,6 +80,12 @@ const Value& viewed(const Value& value) {
   };
   while (is_view(base->producer())) base = base->producer()->input(0);
   return *base;
+}
+
+bool is_worth_pieces(const Value& whole) {
+  constexpr uint64_t kMinBytes = uint64_t{1} << 14;
+  const Type type = nominal_type(whole.graph().module(), whole.type());
+  return type.dense_bytes().value_or(0) >= kMinBytes;
 }
 
 namespace {

@@ -13,10 +13,6 @@ Usage:
 Reads <in>, or standard input when it is absent or "-": a lowered graph, or a scheduled one, which
 is only packaged; or root.sg of sluice-partition --split, followed by its lowered subgraph files.
 With --stop-after it writes the graph: after the last pass, one of level scheduled.
-
-Options:
-  --disable-reuse-memory=LIST  Give the results of these nodes memory that nothing else uses before
-                        or after: globs of names and ops, separated by commas; "*" is all.
 )";
 
 sluice::Result<sluice::Module> run(sluice::Module module, const sluice::StageArgs& args) {
