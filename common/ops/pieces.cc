@@ -73,6 +73,15 @@ size_t outermost_stored(const StorageMap& map, size_t logical) {
 
 bool is_piecewise(const Node& node) { return node.op() == Op::kConcat || node.op() == Op::kSplit; }
 
+const Value& viewed(const Value& value) {
+  const Value* base = &value;
+  const auto is_view = [](const Node* node) {
+    return node != nullptr && node->placement.no_task && !is_piecewise(*node);
+  };
+  while (is_view(base->producer())) base = base->producer()->input(0);
+  return *base;
+}
+
 bool is_worth_pieces(const Value& whole) {
   constexpr uint64_t kMinBytes = uint64_t{1} << 14;
   const Type type = nominal_type(whole.graph().module(), whole.type());
@@ -124,7 +133,9 @@ void Pieces::enter(const Value& value) {
   if (value.producer() == nullptr) groups_.pin(value.id(), *bytes);
 }
 
-// An output that no copy fills is memory of the caller's.
+// An output that no copy fills is memory of the caller's, and so is what it shows, which has as
+// many bytes, though not always the same expression of them: a Reshape of open sizes to a fixed
+// shape.
 void Pieces::pin_outputs() {
   std::vector<bool> is_copied(graph_.outputs().size(), false);
   for (const Node& node : graph_.nodes()) {
@@ -133,7 +144,7 @@ void Pieces::pin_outputs() {
     if (output < is_copied.size()) is_copied[output] = true;
   }
   for (size_t k = 0; k < is_copied.size(); ++k) {
-    const Value& value = *graph_.outputs()[k];
+    const Value& value = viewed(*graph_.outputs()[k]);
     const auto bytes = graph_.module().dim_expression(value_bytes(value));
     if (!is_copied[k] && bytes) groups_.pin(value.id(), *bytes);
   }

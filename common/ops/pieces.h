@@ -15,6 +15,9 @@ namespace sluice {
 // Returns whether the node puts values together or takes one apart: a Concat or Split.
 bool is_piecewise(const Node& node);
 
+// Returns the value whose bytes a view shows, through views; the value itself where it is none.
+const Value& viewed(const Value& value);
+
 // Returns whether copying a whole costs more than that its pieces' kernels are made for it: from 16
 // KiB on, at nominal sizes. A whole that is smaller is in the cache, and so are its pieces.
 bool is_worth_pieces(const Value& whole);

@@ -3,7 +3,6 @@
 #include "common/ir/append_axis.h"
 #include "common/ir/module.h"
 #include "common/ops/attributes.h"
-#include "common/ops/pieces.h"
 #include "stages/build/walk.h"
 
 namespace sluice {
@@ -45,15 +44,6 @@ Result<void> check_streams(const Graph& graph) {
 std::optional<uint32_t> copied_output(const Node& node) {
   if (node.op() != Op::kMemCopy || !node.has(attributes::MemCopy::output)) return std::nullopt;
   return static_cast<uint32_t>(node.get(attributes::MemCopy::output));
-}
-
-const Value& viewed(const Value& value) {
-  const Value* base = &value;
-  const auto is_view = [](const Node* node) {
-    return node != nullptr && node->placement.no_task && !is_piecewise(*node);
-  };
-  while (is_view(base->producer())) base = base->producer()->input(0);
-  return *base;
 }
 
 }  // namespace sluice

@@ -24,10 +24,7 @@ TaskKind task_kind(const Node& node);
 // Returns kVerifyFailed when a task has no stream: assign-streams was left out.
 Result<void> check_streams(const Graph& graph);
 
-// Returns the output of its graph that a node of insert-output-copies fills, else nothing.
+// Returns the output of its graph that a copy of resolve-conflicts fills, else nothing.
 std::optional<uint32_t> copied_output(const Node& node);
-
-// Returns the value whose bytes a view shows, through views; the value itself where it is none.
-const Value& viewed(const Value& value);
 
 }  // namespace sluice

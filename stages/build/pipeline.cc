@@ -8,8 +8,24 @@ namespace {
 constexpr Pass kPasses[] = {
     {"link-subgraphs", "puts the subgraphs in the place of their Calls", link_subgraphs,
      PassLevel::kO0},
-    {"insert-output-copies", "fills outputs that no task writes by copies", insert_output_copies,
-     PassLevel::kO0},
+    {"fold-linked-constants", "evaluates nodes over small constants that linking bound",
+     fold_linked_constants, PassLevel::kO1},
+    // Must run after constants are folded, conditions among them; before equal nodes are merged,
+    // which those of the branch are then among.
+    {"fold-conditions", "puts the chosen branch in the place of a decided If", fold_conditions,
+     PassLevel::kO1},
+    // Must run before copies are taken out: the same copy made in two subgraphs is one then.
+    {"merge-equal-nodes", "merges equal nodes of different subgraphs", merge_equal_nodes,
+     PassLevel::kO3},
+    {"cancel-trans-data", "takes out copies into another storage and back", cancel_trans_data,
+     PassLevel::kO3},
+    // Must run after those, which may leave a copy into its own storage.
+    {"remove-copies", "takes out tasks that copy a value into the same storage", remove_copies,
+     PassLevel::kO3},
+    // Must run after copies are taken out: its own are needed.
+    {"resolve-conflicts", "copies values that two readers or writers want at different places",
+     resolve_conflicts, PassLevel::kO0},
+    // Must run after outputs have their memory: a value that is an output is no piece.
     {"mark-no-task", "takes the task from a Concat or Split whose pieces can lie in the whole",
      mark_no_task, PassLevel::kO0},
     {"assign-streams", "gives every task a stream", assign_streams, PassLevel::kO0},

@@ -5,6 +5,7 @@
 #include "common/ir/fixed.h"
 #include "common/ir/module.h"
 #include "common/ir/states.h"
+#include "common/ir/value_storage.h"
 #include "common/symbolic/any_symbol.h"
 
 namespace sluice {
@@ -46,12 +47,17 @@ class BoundSymbols {
   std::vector<bool> bound_;
 };
 
+// Returns whether the sizes of all values of the node are told, in memory as large as they are
+// dense.
 bool has_told_sizes(const Node& node, const BoundSymbols& symbols) {
+  const auto is_told = [&](const Value& value) {
+    return symbols.tells(value.type()) && !row_axis(value);
+  };
   for (size_t i = 0; i < node.input_count(); ++i) {
-    if (node.input(i) != nullptr && !symbols.tells(node.input(i)->type())) return false;
+    if (node.input(i) != nullptr && !is_told(*node.input(i))) return false;
   }
   for (size_t k = 0; k < node.output_count(); ++k) {
-    if (!symbols.tells(node.output(k).type())) return false;
+    if (!is_told(node.output(k))) return false;
   }
   return true;
 }

@@ -13,7 +13,8 @@ namespace sluice {
 bool is_walked(const Graph& root);
 
 // Returns, by node id, which nodes of a linked root launch their kernels while it is walked. Such a
-// node names a kernel, and the sizes of its results follow from dims of values before it. A value
+// node names a kernel, and the sizes of its results follow from dims of values before it; no value
+// of it is rows of a wider one, since each has memory of its own, as large as it is dense. A value
 // whose storage is not dense is written and read by kernels alone, so a node without a launch takes
 // the launches of its neighbours away too.
 std::vector<bool> find_launches(const Graph& root);

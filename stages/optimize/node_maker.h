@@ -6,7 +6,7 @@
 
 #include "common/ir/clone.h"
 #include "common/ir/module.h"
-#include "stages/optimize/editor.h"
+#include "common/pass/editor.h"
 
 namespace sluice {
 

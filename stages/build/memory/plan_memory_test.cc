@@ -22,7 +22,7 @@ class Planned {
     for (Node& node : module_.root().nodes()) {
       if (node.placement.engine == EngineId::kAicore) node.placement.kernel = 0;
     }
-    for (const auto pass : {insert_output_copies, assign_streams, insert_events, assign_buffers,
+    for (const auto pass : {resolve_conflicts, assign_streams, insert_events, assign_buffers,
                             layout_weights, plan_memory}) {
       const auto changed = pass(module_.root(), Options());
       if (!changed) error_ = changed.error();

@@ -23,7 +23,7 @@ class Scheduled {
  public:
   explicit Scheduled(const std::string& text)
       : module_(parse_module("sluice 1 lowered\n" + text, "test").value()) {
-    for (const auto pass : {insert_output_copies, assign_streams, insert_events, assign_buffers})
+    for (const auto pass : {resolve_conflicts, assign_streams, insert_events, assign_buffers})
       EXPECT_TRUE(pass(module_.root(), Options()).ok());
     for (const MemoryBuffer& buffer : graph().buffers) {
       if (buffer.memory == MemoryClass::kArena)

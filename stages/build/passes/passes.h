@@ -8,7 +8,12 @@
 namespace sluice {
 
 Result<bool> link_subgraphs(Graph& graph, const Options& options);
-Result<bool> insert_output_copies(Graph& graph, const Options& options);
+Result<bool> fold_conditions(Graph& graph, const Options& options);
+Result<bool> fold_linked_constants(Graph& graph, const Options& options);
+Result<bool> merge_equal_nodes(Graph& graph, const Options& options);
+Result<bool> cancel_trans_data(Graph& graph, const Options& options);
+Result<bool> remove_copies(Graph& graph, const Options& options);
+Result<bool> resolve_conflicts(Graph& graph, const Options& options);
 Result<bool> mark_no_task(Graph& graph, const Options& options);
 Result<bool> assign_streams(Graph& graph, const Options& options);
 Result<bool> insert_events(Graph& graph, const Options& options);

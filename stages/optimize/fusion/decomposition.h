@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "stages/optimize/editor.h"
+#include "common/pass/editor.h"
 
 namespace sluice {
 

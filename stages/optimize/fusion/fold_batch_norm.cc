@@ -21,9 +21,9 @@
 #include "common/eval/number.h"
 #include "common/ops/attributes.h"
 #include "common/pass/boundary.h"
+#include "common/pass/editor.h"
 #include "common/pass/pattern_matcher.h"
 #include "stages/optimize/constants.h"
-#include "stages/optimize/editor.h"
 #include "stages/optimize/fusion/fusion.h"
 
 namespace sluice {

@@ -20,8 +20,8 @@
 //
 // An Add of two contractions joins the one that comes first in the graph.
 #include "common/pass/boundary.h"
+#include "common/pass/editor.h"
 #include "common/target/aicore.h"
-#include "stages/optimize/editor.h"
 #include "stages/optimize/fusion/epilogue_chain.h"
 #include "stages/optimize/fusion/fused_node.h"
 #include "stages/optimize/fusion/fusion.h"

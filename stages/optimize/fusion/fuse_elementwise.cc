@@ -17,7 +17,7 @@
 #include <algorithm>
 
 #include "common/ops/attributes.h"
-#include "stages/optimize/editor.h"
+#include "common/pass/editor.h"
 #include "stages/optimize/fusion/element_groups.h"
 #include "stages/optimize/fusion/element_roles.h"
 #include "stages/optimize/fusion/fused_node.h"

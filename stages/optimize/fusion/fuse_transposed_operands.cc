@@ -18,9 +18,9 @@
 #include <algorithm>
 
 #include "common/ops/attributes.h"
+#include "common/pass/editor.h"
 #include "common/target/aicore.h"
 #include "common/target/quantized.h"
-#include "stages/optimize/editor.h"
 #include "stages/optimize/fusion/fused_node.h"
 #include "stages/optimize/fusion/fusion.h"
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "stages/optimize/editor.h"
+#include "common/pass/editor.h"
 
 namespace sluice {
 

@@ -15,8 +15,8 @@
 #include <limits>
 
 #include "common/ops/attributes.h"
+#include "common/pass/editor.h"
 #include "stages/optimize/constants.h"
-#include "stages/optimize/editor.h"
 #include "stages/optimize/node_maker.h"
 #include "stages/optimize/passes/attention_parts.h"
 #include "stages/optimize/passes/passes.h"

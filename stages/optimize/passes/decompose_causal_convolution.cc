@@ -11,8 +11,8 @@
 
 #include "common/ops/attributes.h"
 #include "common/ops/dim_math.h"
+#include "common/pass/editor.h"
 #include "stages/optimize/constants.h"
-#include "stages/optimize/editor.h"
 #include "stages/optimize/node_maker.h"
 #include "stages/optimize/passes/passes.h"
 

@@ -9,7 +9,7 @@
 // operator does between the two. With the reduction "none" it is one kernel and stays, and so does
 // a node that an annotation places or keeps.
 #include "common/ops/attributes.h"
-#include "stages/optimize/editor.h"
+#include "common/pass/editor.h"
 #include "stages/optimize/node_maker.h"
 #include "stages/optimize/passes/passes.h"
 

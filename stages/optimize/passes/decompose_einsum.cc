@@ -22,8 +22,8 @@
 
 #include "common/ops/attributes.h"
 #include "common/ops/einsum_equation.h"
+#include "common/pass/editor.h"
 #include "stages/optimize/constants.h"
-#include "stages/optimize/editor.h"
 #include "stages/optimize/node_maker.h"
 #include "stages/optimize/passes/einsum_product.h"
 #include "stages/optimize/passes/passes.h"

@@ -9,7 +9,7 @@
 // sums are in f32. attention_parts.h says which nodes stay.
 #include "common/ir/clone.h"
 #include "common/ops/attributes.h"
-#include "stages/optimize/editor.h"
+#include "common/pass/editor.h"
 #include "stages/optimize/node_maker.h"
 #include "stages/optimize/passes/attention_parts.h"
 #include "stages/optimize/passes/passes.h"

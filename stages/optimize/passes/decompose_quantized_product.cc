@@ -15,9 +15,9 @@
 // and so on; MatMulInteger and ConvInteger end in a Cast of %3 to i32. The node stays where an
 // annotation places or keeps it.
 #include "common/ops/attributes.h"
+#include "common/pass/editor.h"
 #include "common/target/aicore.h"
 #include "common/target/quantized.h"
-#include "stages/optimize/editor.h"
 #include "stages/optimize/node_maker.h"
 #include "stages/optimize/passes/passes.h"
 

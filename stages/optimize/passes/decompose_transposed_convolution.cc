@@ -26,9 +26,9 @@
 
 #include "common/ops/attributes.h"
 #include "common/ops/dim_math.h"
+#include "common/pass/editor.h"
 #include "common/target/aicore.h"
 #include "stages/optimize/constants.h"
-#include "stages/optimize/editor.h"
 #include "stages/optimize/node_maker.h"
 #include "stages/optimize/passes/passes.h"
 #include "stages/optimize/passes/transposed_phases.h"

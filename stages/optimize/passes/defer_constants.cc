@@ -15,7 +15,7 @@
 #include "common/eval/eval.h"
 #include "common/eval/steps.h"
 #include "common/ops/op_table.h"
-#include "stages/optimize/editor.h"
+#include "common/pass/editor.h"
 #include "stages/optimize/passes/passes.h"
 
 namespace sluice {

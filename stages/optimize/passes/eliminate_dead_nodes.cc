@@ -9,7 +9,7 @@
 // that one ran after. Bodies of erased nodes are erased with them; captures that a body does not
 // read stay.
 #include "common/ops/op_table.h"
-#include "stages/optimize/editor.h"
+#include "common/pass/editor.h"
 #include "stages/optimize/passes/passes.h"
 
 namespace sluice {

@@ -10,8 +10,8 @@
 #include <algorithm>
 
 #include "common/ops/attributes.h"
+#include "common/pass/editor.h"
 #include "stages/optimize/constants.h"
-#include "stages/optimize/editor.h"
 #include "stages/optimize/passes/passes.h"
 
 namespace sluice {

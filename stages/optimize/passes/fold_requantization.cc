@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "common/pass/editor.h"
 #include "common/target/quantized.h"
-#include "stages/optimize/editor.h"
 #include "stages/optimize/passes/passes.h"
 
 namespace sluice {

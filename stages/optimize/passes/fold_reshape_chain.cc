@@ -6,8 +6,8 @@
 // Legal because Reshape, Squeeze, Unsqueeze and Flatten keep the elements in order, so only the
 // last shape counts; it must be fixed, since the new Reshape names it in full. %1 stays if
 // something else reads it.
+#include "common/pass/editor.h"
 #include "stages/optimize/constants.h"
-#include "stages/optimize/editor.h"
 #include "stages/optimize/passes/passes.h"
 
 namespace sluice {

@@ -6,7 +6,7 @@
 // Legal because axis j of the second is axis second[j] of the first, which is axis first[second[j]]
 // of %x. %1 stays if something else reads it.
 #include "common/ops/attributes.h"
-#include "stages/optimize/editor.h"
+#include "common/pass/editor.h"
 #include "stages/optimize/passes/passes.h"
 
 namespace sluice {

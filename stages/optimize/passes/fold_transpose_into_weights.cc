@@ -13,7 +13,7 @@
 
 #include "common/ir/module.h"
 #include "common/ops/attributes.h"
-#include "stages/optimize/editor.h"
+#include "common/pass/editor.h"
 #include "stages/optimize/passes/passes.h"
 
 namespace sluice {

@@ -8,8 +8,8 @@
 // keys up to its last query as nonpad_kv_seqlen, which says where the queries begin. Results that
 // nothing reads are dropped. Nodes that no kernel computes are left to decompose-attention.
 #include "common/ops/attributes.h"
+#include "common/pass/editor.h"
 #include "stages/optimize/constants.h"
-#include "stages/optimize/editor.h"
 #include "stages/optimize/passes/attention_parts.h"
 #include "stages/optimize/passes/passes.h"
 

@@ -13,9 +13,9 @@
 
 #include "common/ops/attributes.h"
 #include "common/ops/op_table.h"
+#include "common/pass/editor.h"
 #include "common/target/aicore.h"
 #include "stages/optimize/constants.h"
-#include "stages/optimize/editor.h"
 #include "stages/optimize/fusion/decomposition.h"
 #include "stages/optimize/node_maker.h"
 #include "stages/optimize/passes/passes.h"

@@ -18,8 +18,8 @@
 #include <algorithm>
 
 #include "common/base/log.h"
+#include "common/pass/editor.h"
 #include "common/target/aicore.h"
-#include "stages/optimize/editor.h"
 #include "stages/optimize/precision/half_tolerance.h"
 #include "stages/optimize/precision/precision.h"
 #include "stages/optimize/precision/precision_policy.h"

@@ -4,6 +4,9 @@
 //            %y = NonZero(%a) placement {engine = host_cpu}
 //   after:   the same without the storage
 //
+// Where nodes run one by one, each value has memory of its own, as large as it is dense: there rows
+// of a wider value are dropped, too.
+//
 // Legal because a storage never changes a value's type, and kernels are generated for any. Formats
 // were chosen before engines were: sizes that only a run tells put nodes on host_cpu that vector
 // would take otherwise. A TransData between equal storages gives its operand back.
@@ -11,6 +14,7 @@
 
 #include "common/base/work.h"
 #include "common/ir/module.h"
+#include "common/ir/value_storage.h"
 #include "common/pass/control_edges.h"
 #include "common/target/formats.h"
 #include "stages/partition/passes/passes.h"
@@ -19,8 +23,9 @@ namespace sluice {
 namespace {
 
 bool can_have_storage(const Value& value) {
-  return !value.is_output() && value.producer() != nullptr &&
-         takes_formats(value.producer()->placement.engine) &&
+  const bool has_own_memory = value.graph().shapes == ShapeClass::kDynamic;
+  return !value.is_output() && !(has_own_memory && row_axis(value)) &&
+         value.producer() != nullptr && takes_formats(value.producer()->placement.engine) &&
          std::ranges::all_of(value.uses(), [](const Use& use) {
            return takes_formats(use.node->placement.engine);
          });

@@ -3,8 +3,9 @@
 #include <optional>
 #include <vector>
 
-#include "common/ir/clone.h"
+#include "common/ir/module.h"
 #include "common/ops/attributes.h"
+#include "common/pass/inline_body.h"
 
 namespace sluice {
 namespace {
@@ -90,18 +91,10 @@ Node* inline_decided_if(Node& node, bool& inlined) {
   inlined = true;
   Graph& graph = node.graph();
   Node* last_before = node.previous();
-  std::vector<Value*> values(body->value_limit(), nullptr);
-  for (size_t i = 0; i < body->inputs().size(); ++i) {
-    values[static_cast<size_t>(body->inputs()[i]->id())] =
-        node.input(node.input_count() - body->inputs().size() + i);
-  }
-  ModuleMapper mapper(graph.module(), graph.module());
-  for (const Node& inner : body->nodes()) mapper.clone_node(inner, graph, values, &node);
+  const std::vector<Value*> results = inline_body(node, *body);
   for (size_t i = 0; i < node.output_count(); ++i) {
-    Value& from = *body->outputs()[i];
-    Value* to = mapper.value(from, graph, values);
-    graph.replace_all_uses(node.output(i),
-                           *successor(node.output(i), *to, from.producer() != nullptr, node));
+    const bool is_new = body->outputs()[i]->producer() != nullptr;
+    graph.replace_all_uses(node.output(i), *successor(node.output(i), *results[i], is_new, node));
   }
   graph.erase_node(node);
   Node* first = last_before == nullptr ? graph.first_node() : last_before->next();

@@ -1,11 +1,12 @@
-#include "stages/optimize/editor.h"
+#include "common/pass/editor.h"
 
 #include "common/base/work.h"
 
 namespace sluice {
 
 bool is_model_output(const Value& value) {
-  return value.is_output() && value.graph().role == GraphRole::kRoot;
+  const GraphRole role = value.graph().role;
+  return value.is_output() && (role == GraphRole::kRoot || role == GraphRole::kPart);
 }
 
 bool is_removable(const Node& node) {

@@ -1,4 +1,4 @@
-// Edits that the passes of this stage share. They preserve what every rewrite must preserve: the
+// Edits that passes of several stages share. They preserve what every rewrite must preserve: the
 // names of the model's outputs, control edges, origins of merged nodes, and the values that symbols
 // are read from.
 #pragma once
@@ -39,15 +39,16 @@ class Editor {
   std::optional<std::map<int32_t, std::vector<SymbolId>>> symbols_of_;
 };
 
-// Returns true when replace(from, …) of a constant or input is pointless: the value's name belongs
-// to the model.
+// Returns true when replace(from, …) of a constant or input is pointless: the value is an output of
+// a model or of a part.
 bool is_model_output(const Value& value);
 
 // Returns false for nodes that do something besides their results, or that the placement keeps.
 bool is_removable(const Node& node);
 
-// Runs the rewrite on the root and on every body of control flow, callers first. Bodies of Fused
-// nodes and constant expressions are the product of this stage and stay as they are.
+// Runs the rewrite on the root, on the graphs that it calls and on every body of control flow,
+// callers first. Bodies of Fused nodes and constant expressions are the product of sluice-optimize
+// and stay as they are.
 Result<bool> on_every_graph(Graph& root, const std::function<Result<bool>(Graph&)>& rewrite);
 
 // Calls the rewrite for every node of these graphs, which it may erase; it says whether it changed

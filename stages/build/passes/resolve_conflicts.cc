@@ -1,0 +1,113 @@
+// Inserts copies where two readers or writers of the same bytes want different things of them. All
+// pairs, with what is done and where:
+//
+//   | bytes of                          | wanted as                | done                        |
+//   |-----------------------------------|--------------------------|-----------------------------|
+//   | a task's result                   | an output                | nothing: its own memory     |
+//   | a task's result, an output already| another output           | copied here                 |
+//   | an input                          | an output                | copied here                 |
+//   | a constant                        | an output                | copied here                 |
+//   | a view                            | an output                | as what it shows            |
+//   | a state, appended to in place     | the output paired        | nothing: the state's memory |
+//   | a state, before that              | an operand, later too    | nothing: only what is behind|
+//   |                                   |                          | its elements is written     |
+//   | an input, a constant, an output, a| an operand of a Concat   | copied by mark-no-task, or  |
+//   | piece of another whole            | that has no task         | the Concat keeps its task   |
+//   | a whole that the results cannot   | the operand of a Split   | nothing: the Split keeps its|
+//   | lie in                            |                          | task (mark-no-task)         |
+//   | an operand that is read later, an | written over by a result | nothing: the result has its |
+//   | input, a constant, an output      |                          | own (memory/shared_values.h)|
+//   | a value of one storage            | one of another storage   | a TransData is there since  |
+//   |                                   |                          | sluice-optimize             |
+//
+// The pairs of outputs:
+//
+//   before:  graph @main(%x, %w = constant) -> (%x, %y, %y) { %y = Relu(%x) }
+//   after:   graph @main(%x, %w = constant) -> (%x, %y, %y) {
+//              %y = Relu(%x)
+//              %0 = MemCopy(%x) {output = 0}
+//              %1 = MemCopy(%y) {output = 2}
+//            }
+//
+// Legal because the copies are read by nobody but the caller, as that output.
+//
+// Must run after the passes that take copies out, and before mark-no-task, which must know which
+// values are outputs themselves.
+#include <algorithm>
+#include <set>
+
+#include "common/ops/attributes.h"
+#include "common/ops/pieces.h"
+#include "stages/build/parts.h"
+#include "stages/build/passes/passes.h"
+
+namespace sluice {
+namespace {
+
+void add_copy(Graph& graph, size_t output) {
+  Value& value = *graph.outputs()[output];
+  Node& copy = graph.add_node(Op::kMemCopy, {&value});
+  copy.output().set_type(value.type_id());
+  copy.output().set_storage(value.storage_id());
+  copy.set(attributes::MemCopy::output, static_cast<int64_t>(output));
+  copy.set_name(value.name());
+  copy.placement.engine = EngineId::kRts;
+}
+
+// What makes the bytes that an output shows.
+enum class Source : uint8_t { kTask, kOutput, kInput, kConstant };
+
+struct OutputPair {
+  Source source;
+  bool is_copied;
+};
+constexpr OutputPair kOutputPairs[] = {
+    {Source::kTask, false},
+    {Source::kOutput, true},
+    {Source::kInput, true},
+    {Source::kConstant, true},
+};
+
+Source source_of(const Value& base, bool is_output_already) {
+  if (base.is_constant()) return Source::kConstant;
+  if (base.producer() == nullptr) return Source::kInput;
+  return is_output_already ? Source::kOutput : Source::kTask;
+}
+
+bool is_copied(Source source) {
+  return std::ranges::find(kOutputPairs, source, &OutputPair::source)->is_copied;
+}
+
+// A copy that the graph has already fills no output: it is a value like others.
+bool release_copies(Graph& graph) {
+  bool changed = false;
+  for (Node& node : graph.nodes()) {
+    if (!copied_output(node)) continue;
+    node.remove(attributes::MemCopy::output);
+    changed = true;
+  }
+  return changed;
+}
+
+bool add_copies(Graph& graph) {
+  std::set<const Value*> outputs;  // asked only whether a value is one
+  bool changed = release_copies(graph);
+  for (size_t k = 0; k < graph.outputs().size(); ++k) {
+    const Value& base = viewed(*graph.outputs()[k]);
+    const bool is_new = outputs.insert(&base).second;
+    if (!is_copied(source_of(base, !is_new))) continue;
+    add_copy(graph, k);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+Result<bool> resolve_conflicts(Graph& root, const Options&) {
+  bool changed = false;
+  for (Graph* graph : scheduled_graphs(root)) changed = add_copies(*graph) || changed;
+  return changed;
+}
+
+}  // namespace sluice
