@@ -37,5 +37,7 @@ void check_partitioned(const Module& module, Findings& findings);
 void check_lowered(const Module& module, Findings& findings);
 // is_complete: false for a graph whose stage stopped half-way, which has some of the facts.
 void check_schedule(const Module& module, bool is_complete, Findings& findings);
+// Checks the results of a scheduled graph that lie on operands of their kernels.
+void check_in_place(const Graph& graph, Findings& findings);
 
 }  // namespace sluice::verifying

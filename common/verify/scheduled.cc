@@ -289,6 +289,7 @@ void check_schedule(const Module& module, bool is_complete, Findings& findings) 
     if (graph.streams.empty() && graph.buffers.empty()) continue;
     add_work(Work::kNodeVisits, graph.node_count());
     ScheduleChecker(graph, is_complete, findings).run();
+    check_in_place(graph, findings);
   }
 }
 

@@ -127,7 +127,16 @@ def dense_model(rows):
     return model_of(nodes, [("x", [rows, 16])], ["y", "z"], weights_of(w=(16, 16), u2=(16, 16)))
 
 
-MODELS = {"rows": (rows_model, []), "dense": (lambda: dense_model(5), []),
+def products_model():
+    """Kernels that read their operand in another order than they write their result."""
+    node = helper.make_node
+    nodes = [node("Relu", ["x"], ["a"]), node("MatMul", ["a", "w"], ["b"]),
+             node("Transpose", ["b"], ["c"], perm=[1, 0]), node("Softmax", ["c"], ["d"]),
+             node("MatMul", ["d", "w"], ["e"]), node("Add", ["e", "d"], ["y"])]
+    return model_of(nodes, [("x", [16, 16])], ["y"], weights_of(w=(16, 16)))
+
+
+MODELS = {"products": (products_model, []), "rows": (rows_model, []), "dense": (lambda: dense_model(5), []),
           "bounded": (lambda: dense_model("N"), ["--dim=N=1..8"]),
           "open": (lambda: dense_model("N"), [])}
 KINDS = [*TEXTS, *MODELS]
@@ -179,7 +188,7 @@ class Schedule:
         random = np.random.default_rng(seed)
         dims = {"rows": {"x": (1, 8, 6, 6)}, "chain": {"x": (48,)}, "pieces": {"x": (32,)},
                 "views": {"x": (64,)}, "copies": {"x": (16,)},
-                "given": {"x": (16,), "u": (16,)}, "streams": {"x": (64,), "z": (64,)}, "dense": {"x": (5, 16)}}
+                "given": {"x": (16,), "u": (16,)}, "streams": {"x": (64,), "z": (64,)}, "dense": {"x": (5, 16)}, "products": {"x": (16, 16)}}
         own = dims.get(self.kind, {"x": (1 + seed % 8, 16)})
         return {name: random.uniform(-1, 1, shape).astype(np.float32)
                 for name, shape in own.items()}
