@@ -260,7 +260,7 @@ class ScheduleChecker {
       return;
     }
     const MemoryBuffer& buffer = graph_.buffers[static_cast<size_t>(id)];
-    if (buffer.memory == MemoryClass::kWeights || (!is_complete_ && buffer.live.empty())) return;
+    if (buffer.memory == MemoryClass::kWeights) return;
     const bool is_live = std::ranges::any_of(buffer.live, [&](const LiveRange& range) {
       return static_cast<int64_t>(range.stream) == node.placement.stream &&
              range.first <= position && position <= range.last;

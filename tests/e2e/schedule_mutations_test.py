@@ -5,7 +5,7 @@ several inputs and threads, in memory that was filled with not-a-numbers.
 
 usage: schedule_mutations_test.py FOLDER_OF_PROGRAMS [options]
 
-  --count N     mutations of a class, drawn from all; 0: all   [default: 60]
+  --count N     mutations of a class, drawn from all; 0: all   [default: 0]
   --only TEXT   only mutations whose name contains TEXT, and what each program said of them
   --keep DIR    where edited graphs with findings go
                 [default: schedule-mutations in the working directory]
@@ -147,7 +147,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin")
-    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--count", type=int, default=0)
     parser.add_argument("--only", default="")
     parser.add_argument("--keep", default="schedule-mutations", type=os.path.abspath)
     options = parser.parse_args()

@@ -150,7 +150,8 @@ def point_elsewhere(text):
 
 def drop_copies(text):
     """A copy is gone and its readers read its operand, or a Concat or Split is no task any more.
-    Lives follow: once those of the operand's buffer last as long as the copy's did."""
+    Lives follow: once those of the operand's buffer last as long as the copy's did. A TransData to
+    another format is no copy: what reads it is a kernel made for that format."""
     for number, line in enumerate(text.tasks):
         op, operands = node_of(line)
         if op in ("Concat", "Split"):
@@ -158,6 +159,8 @@ def drop_copies(text):
                 line))
         elif op in ("MemCopy", "TransData") and operands[0] in text.places:
             result = results_of(line)[0]
+            if format_of(text, result) != format_of(text, operands[0]):
+                continue
             short = with_operand(without_task(text, number, line, ""), result, operands[0])
             yield f"{result} is not copied", short
             yield (f"{result} is not copied, its operand lives on",
@@ -171,6 +174,11 @@ def with_operand(made, old, new):
     end = made.index("\n}", begin)
     return (made[:begin] + re.sub(re.escape(old) + r"(?=[,)])", lambda _: new, made[begin:end]) +
             made[end:])
+
+
+def format_of(text, name):
+    found = re.search(r" storage (\w+)", text.places[name][0])
+    return found[1] if found else "dense"
 
 
 def line_of(line):

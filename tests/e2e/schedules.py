@@ -57,6 +57,17 @@ TEXTS = {
   %k: f32[64] = Sin(%j) {HOST}
   %z: f32[96] = Concat(%k, %e) {{axis = 0}} {HOST}
 }}""",
+    "more copies": f"""graph @main(%x: f32[16]) -> (%y, %z) {{
+  %a: f32[16] = Neg(%x) {HOST}
+  %b: f32[16] = Sin(%x) {HOST}
+  %c: f32[64] = Concat(%a, %a, %b, %x) {{axis = 0}} {HOST}
+  %d: f32[64] = Exp(%c) {HOST}
+  %e: f32[32], %f: f32[32] = Split(%d) {{axis = 0, num_outputs = 2}} {HOST}
+  %g: f32[64] = Concat(%f, %e) {{axis = 0}} {HOST}
+  %y: f32[64] = Sin(%g) {HOST}
+  %h: f32[128] = Concat(%g, %d) {{axis = 0}} {HOST}
+  %z: f32[128] = Cos(%h) {HOST}
+}}""",
     "given": f"""graph @main(%x: f32[16], %u: f32[16]) -> (%y, %z, %u) {{
   %w = constant f32[16] splat 0.5
   %a: f32[16] = Neg(%x) {HOST}
@@ -110,10 +121,12 @@ def rows_model():
              node("Split", ["k"], ["s0", "s1"], axis=1),
              node("Conv", ["s0", "w2"], ["c2"], pads=[1] * 4), node("Sigmoid", ["s1"], ["z"]),
              node("Concat", ["c2", "s1"], ["o"], axis=1),
-             node("Conv", ["o", "w3"], ["q"], pads=[1] * 4)]
+             node("Conv", ["o", "w3"], ["q0"], pads=[1] * 4),
+             node("Concat", ["s1", "q0", "c2", "s0"], ["p"], axis=1),
+             node("Conv", ["p", "w4"], ["q"], pads=[1] * 4)]
     return model_of(nodes, [("x", [1, 8, 6, 6])], ["y", "z", "q"],
                     weights_of(w0=(16, 8, 3, 3), w1=(16, 8, 3, 3), w2=(16, 16, 3, 3),
-                               w3=(16, 32, 3, 3)))
+                               w3=(16, 32, 3, 3), w4=(8, 64, 3, 3)))
 
 
 def dense_model(rows):
@@ -187,7 +200,7 @@ class Schedule:
         """Inputs of one size; another seed has other numbers, and where it may, another size."""
         random = np.random.default_rng(seed)
         dims = {"rows": {"x": (1, 8, 6, 6)}, "chain": {"x": (48,)}, "pieces": {"x": (32,)},
-                "views": {"x": (64,)}, "copies": {"x": (16,)},
+                "views": {"x": (64,)}, "copies": {"x": (16,)}, "more copies": {"x": (16,)},
                 "given": {"x": (16,), "u": (16,)}, "streams": {"x": (64,), "z": (64,)}, "dense": {"x": (5, 16)}, "products": {"x": (16, 16)}}
         own = dims.get(self.kind, {"x": (1 + seed % 8, 16)})
         return {name: random.uniform(-1, 1, shape).astype(np.float32)

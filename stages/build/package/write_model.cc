@@ -153,9 +153,23 @@ void warn_of_root(const Graph& root) {
           count, options));
 }
 
+// Returns whether the schedule, or a part of it, was read: what is wrong with it may have been
+// edited.
+bool is_schedule_read(const StageArgs& args) {
+  return args.report->size() < build_passes().size();
+}
+
+// Returns an error that is no fault of the compiler where the schedule was read.
+Result<void> blame(Result<void> verdict, bool is_read) {
+  if (verdict || !is_read || verdict.error().code != ErrorCode::kInternal) return verdict;
+  return make_error(ErrorCode::kVerifyFailed, "{}", verdict.error().message)
+      .with_hint("schedule the lowered graph again, or correct what was edited");
+}
+
 }  // namespace
 
 Result<void> write_model(Module& module, const StageArgs& args) {
+  const bool is_read = is_schedule_read(args);
   if (!args.options.text("stop-after").empty()) return write_graph_output(module, args);
   module.compact();
   const Graph& root = module.root();
@@ -175,7 +189,7 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   std::optional<std::vector<bool>> launches;
   if (has_root) launches = find_launches(root);
   SLUICE_ASSIGN(pb::ModelDef model, emit(root, launches, parts, kernels));
-  SLUICE_TRY(check_model(model, layout.bytes, args.options));
+  SLUICE_TRY(blame(check_model(model, layout.bytes, args.options), is_read));
   args.report->push_back(emitting.done(module, false));
   WorkReport writing("write-model", root.node_count());
   SLUICE_ASSIGN(const int64_t threads, args.options.threads());
@@ -188,7 +202,10 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   GraphSegments graphs;
   SLUICE_TRY(add_graphs(root, launches, parts, layout, model, graphs));
   graphs.append_to(segments);
-  SLUICE_TRY(write_om(args.output, std::move(model), segments, verify_loadable));
+  const OmCheck check = [&](const pb::ModelDef& made) {
+    return blame(verify_loadable(made), is_read);
+  };
+  SLUICE_TRY(write_om(args.output, std::move(model), segments, check));
   args.report->push_back(writing.done(module, false));
   return {};
 }
