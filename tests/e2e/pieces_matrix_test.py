@@ -12,12 +12,11 @@ import sys
 import unittest
 
 import numpy as np
-from onnx import helper
+from onnx import helper, numpy_helper
 
 import programs
 from random_graphs_test import difference
 from schedules import floats, weights_of
-from onnx import numpy_helper
 
 node = helper.make_node
 SIZES = {"fixed": [7, 7, 7], "bounded": [7, 1, 64], "open": [7, 1, 70]}
