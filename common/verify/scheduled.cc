@@ -5,6 +5,7 @@
 // checkers of the compiled model (common/omcheck).
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "common/base/work.h"
 #include "common/ir/module.h"
@@ -42,6 +43,7 @@ class ScheduleChecker {
       ++position;
     }
     for (const Value& value : graph_.values()) check_value(value);
+    if (!graph_.buffers.empty()) check_inputs();
     if (is_complete_) check_outputs();
   }
 
@@ -137,20 +139,40 @@ class ScheduleChecker {
     check_size(value, buffer);
   }
 
-  // Every output of the graph has a task that writes it.
-  void check_outputs() {
-    std::vector<bool> is_written(graph_.outputs().size(), false);
-    for (const Node& node : graph_.nodes()) {
-      for (size_t k = 0; k < node.output_count(); ++k) {
-        const int32_t id = node.output(k).place().buffer;
-        if (id < 0) continue;
-        const MemoryBuffer& buffer = graph_.buffers[static_cast<size_t>(id)];
-        if (buffer.memory == MemoryClass::kOutput && buffer.binding < is_written.size())
-          is_written[buffer.binding] = true;
-      }
+  // ---- inputs and outputs
+
+  bool begins(const Value& value, MemoryClass memory, size_t binding) const {
+    if (value.place().buffer < 0 || value.place().offset != Dim::fixed(0)) return false;
+    const MemoryBuffer& buffer = graph_.buffers[static_cast<size_t>(value.place().buffer)];
+    return buffer.memory == memory && buffer.binding == binding;
+  }
+
+  void check_inputs() {
+    size_t binding = 0;
+    for (const Value* input : graph_.inputs()) {
+      if (input->is_constant()) continue;
+      if (input->place().buffer >= 0 && !begins(*input, MemoryClass::kInput, binding))
+        findings_.add("{}: does not begin where input {} does", value_label(*input), binding);
+      ++binding;
     }
-    for (size_t k = 0; k < is_written.size(); ++k) {
-      if (!is_written[k]) findings_.add("{}: no task writes output {}", graph_label(graph_), k);
+  }
+
+  // Every output of the graph is written where it is bound, or copied there.
+  void check_outputs() {
+    std::set<std::pair<const Value*, int64_t>> copies;
+    for (const Node& node : graph_.nodes()) {
+      if (node.op() != Op::kMemCopy || node.placement.no_task) continue;
+      const int64_t output = node.get(attributes::MemCopy::output);
+      if (output >= 0 &&
+          begins(node.output(), MemoryClass::kOutput, static_cast<size_t>(output)))
+        copies.emplace(node.input(0), output);
+    }
+    for (size_t k = 0; k < graph_.outputs().size(); ++k) {
+      const Value& output = *graph_.outputs()[k];
+      const bool is_written =
+          output.producer() != nullptr && begins(output, MemoryClass::kOutput, k);
+      if (!is_written && !copies.contains({&output, static_cast<int64_t>(k)}))
+        findings_.add("{}: no task writes output {}", graph_label(graph_), k);
     }
   }
 
