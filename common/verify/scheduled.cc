@@ -129,8 +129,8 @@ class ScheduleChecker {
       findings_.add("{}: is at {} of its buffer, no multiple of {}", value_label(value),
                     value.place().offset.value, kPlaceAlignment);
     const Dim& offset = value.place().offset;
-    if (is_complete_ && (graph_.shapes == ShapeClass::kFixed ? !offset.is_fixed()
-                                                             : offset.is_unknown()))
+    if (is_complete_ &&
+        (graph_.shapes == ShapeClass::kFixed ? !offset.is_fixed() : offset.is_unknown()))
       findings_.add("{}: its offset in buffer b{} is not known", value_label(value),
                     value.place().buffer);
     if (value.is_constant() && value.place().offset != Dim::fixed(0))
@@ -163,8 +163,7 @@ class ScheduleChecker {
     for (const Node& node : graph_.nodes()) {
       if (node.op() != Op::kMemCopy || node.placement.no_task) continue;
       const int64_t output = node.get(attributes::MemCopy::output);
-      if (output >= 0 &&
-          begins(node.output(), MemoryClass::kOutput, static_cast<size_t>(output)))
+      if (output >= 0 && begins(node.output(), MemoryClass::kOutput, static_cast<size_t>(output)))
         copies.emplace(node.input(0), output);
     }
     for (size_t k = 0; k < graph_.outputs().size(); ++k) {
@@ -215,8 +214,8 @@ class ScheduleChecker {
   void check_pieces(const Node& node) {
     const bool joins = node.op() == Op::kConcat;
     const Value& whole = joins ? node.output() : *node.input(0);
-    const int64_t given = joins ? node.get(attributes::Concat::axis)
-                                : node.get(attributes::Split::axis);
+    const int64_t given =
+        joins ? node.get(attributes::Concat::axis) : node.get(attributes::Split::axis);
     const auto axis = static_cast<size_t>(given < 0 ? given + whole.type().rank() : given);
     const auto bytes = stride(whole, axis);
     if (!bytes) return;
@@ -302,13 +301,16 @@ class ScheduleChecker {
 
 }  // namespace
 
-void check_schedule(const Module& module, bool is_complete, Findings& findings) {
+void check_schedule(const Module& module, Level level, Findings& findings) {
+  const bool is_complete = level >= Level::kScheduled;
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id)) continue;
     const Graph& graph = module.graph(id);
     if (is_complete && graph.role == GraphRole::kPart && graph.streams.empty())
       findings.add("{}: has no stream", graph_label(graph));
     if (graph.streams.empty() && graph.buffers.empty()) continue;
+    if (level < Level::kLowered)
+      findings.add("{}: has streams or buffers before it is lowered", graph_label(graph));
     add_work(Work::kNodeVisits, graph.node_count());
     ScheduleChecker(graph, is_complete, findings).run();
     check_in_place(graph, findings);

@@ -155,9 +155,7 @@ void warn_of_root(const Graph& root) {
 
 // Returns whether the schedule, or a part of it, was read: what is wrong with it may have been
 // edited.
-bool is_schedule_read(const StageArgs& args) {
-  return args.report->size() < build_passes().size();
-}
+bool is_schedule_read(const StageArgs& args) { return args.report->size() < build_passes().size(); }
 
 // Returns an error that is no fault of the compiler where the schedule was read.
 Result<void> blame(Result<void> verdict, bool is_read) {
