@@ -218,7 +218,10 @@ class ScheduleChecker {
         joins ? node.get(attributes::Concat::axis) : node.get(attributes::Split::axis);
     const auto axis = static_cast<size_t>(given < 0 ? given + whole.type().rank() : given);
     const auto bytes = stride(whole, axis);
-    if (!bytes) return;
+    if (!bytes) {
+      findings_.add("{}: has no task, and where its pieces lie is not known", node.label());
+      return;
+    }
     ExpressionId index = table().constant(0);
     for (size_t i = 0; i < (joins ? node.input_count() : node.output_count()); ++i) {
       const Value& piece = joins ? *node.input(i) : node.output(i);

@@ -2,6 +2,7 @@
 rows, symbolic sizes. Their texts are what a test may edit, `Schedule.build` makes a model of such a
 text."""
 import os
+import shutil
 import subprocess
 import sys
 
@@ -210,12 +211,13 @@ class Schedule:
         return {name: random.uniform(-1, 1, shape).astype(np.float32)
                 for name, shape in own.items()}
 
-    def evaluate(self, feeds):
-        """What sluice-eval makes of the schedule."""
+    def evaluate(self, feeds, graph):
+        """What sluice-eval makes of the schedule in a file."""
         folder = os.path.join(self.folder, "meant-" + self.kind)
         inputs = os.path.join(self.folder, "inputs.npz")
         np.savez(inputs, **feeds)
-        self.need("eval", self.base, "--input=" + inputs, "--output-dir=" + folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        self.need("eval", graph, "--input=" + inputs, "--output-dir=" + folder)
         return {os.path.splitext(name)[0]: np.load(os.path.join(folder, name))
                 for name in os.listdir(folder)}
 
