@@ -57,6 +57,8 @@ constexpr std::array kTable = {
               "flush or ieee: what generated kernels do with |x| < 2^-126", "flush|ieee"},
     OptionRow{"math", kSemantic, "default", "how exact functions of generated kernels are",
               "default|high_precision|high_performance"},
+    OptionRow{"disable-reuse-memory", kSemantic, "",
+              "nodes, by globs of names and ops, whose results share memory with nothing else"},
     OptionRow{"threads", kNonSemantic, "0", "worker threads; 0 means one per usable core", "",
               kMaxThreads},
     OptionRow{"dump-dir", kNonSemantic, "", "folder for the text of the graph after each change"},

@@ -48,7 +48,7 @@ bool PieceGroups::are_numbers(const std::vector<Range>& ranges) const {
       ranges, [&](const Range& range) { return is_number(range.begin) && is_number(range.end); });
 }
 
-bool PieceGroups::is_at_most(ExpressionId a, ExpressionId b) const {
+bool PieceGroups::is_not_above(ExpressionId a, ExpressionId b) const {
   if (a == b) return true;
   if (is_number(a) && is_number(b)) return table_[a].value <= table_[b].value;
   ExpressionTable& table = table_;
@@ -56,13 +56,13 @@ bool PieceGroups::is_at_most(ExpressionId a, ExpressionId b) const {
 }
 
 bool PieceGroups::is_within(const Range& part, const Range& whole) const {
-  return is_at_most(whole.begin, part.begin) && is_at_most(part.end, whole.end);
+  return is_not_above(whole.begin, part.begin) && is_not_above(part.end, whole.end);
 }
 
 // Returns whether ranges may have common units.
 bool PieceGroups::overlap(const std::vector<Range>& a, const std::vector<Range>& b) const {
   const auto are_apart = [&](const Range& x, const Range& y) {
-    return is_at_most(x.end, y.begin) || is_at_most(y.end, x.begin);
+    return is_not_above(x.end, y.begin) || is_not_above(y.end, x.begin);
   };
   if (!are_numbers(a) || !are_numbers(b)) {
     return std::ranges::any_of(a, [&](const Range& x) {
@@ -71,7 +71,7 @@ bool PieceGroups::overlap(const std::vector<Range>& a, const std::vector<Range>&
   }
   for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
     if (!are_apart(*x, *y)) return true;
-    is_at_most(x->end, y->begin) ? ++x : ++y;
+    is_not_above(x->end, y->begin) ? ++x : ++y;
   }
   return false;
 }
@@ -176,7 +176,7 @@ std::optional<ExpressionId> PieceGroups::offset(int32_t value) {
   if (own.pinned) return table_.subtract(place.distance, own.pinned->begin);
   const auto first = std::ranges::find_if(own.owned, [&](const Range& range) {
     return std::ranges::all_of(
-        own.owned, [&](const Range& other) { return is_at_most(range.begin, other.begin); });
+        own.owned, [&](const Range& other) { return is_not_above(range.begin, other.begin); });
   });
   if (first == own.owned.end()) return std::nullopt;
   return table_.subtract(place.distance, first->begin);
@@ -187,7 +187,7 @@ std::optional<ExpressionId> PieceGroups::extent(int32_t value) {
   if (own.pinned) return table_.subtract(own.pinned->end, own.pinned->begin);
   const auto last = std::ranges::find_if(own.owned, [&](const Range& range) {
     return std::ranges::all_of(
-        own.owned, [&](const Range& other) { return is_at_most(other.end, range.end); });
+        own.owned, [&](const Range& other) { return is_not_above(other.end, range.end); });
   });
   const auto distance = offset(value);
   if (last == own.owned.end() || !distance) return std::nullopt;

@@ -32,8 +32,8 @@ class PieceGroups {
     ExpressionId distance = -1;
     ExpressionId extent = -1;  // of a new one
   };
-  // Returns what join would return for each part when those without a reason are joined: first those
-  // that are in no group yet, last those in memory that is given. Changes nothing.
+  // Returns what join would return for each part when those without a reason are joined: first
+  // those that are in no group yet, last those in memory that is given. Changes nothing.
   std::vector<std::string_view> reasons(int32_t whole, const std::vector<Part>& parts);
 
   // Lets the value begin where `base` does, in the same units at another time, whoever owns them.
@@ -75,7 +75,7 @@ class PieceGroups {
   std::vector<Range> moved(const std::vector<Range>& ranges, ExpressionId by);
   bool is_number(ExpressionId id) const { return table_[id].op == ExpressionOp::kConstant; }
   bool are_numbers(const std::vector<Range>& ranges) const;
-  bool is_at_most(ExpressionId a, ExpressionId b) const;
+  bool is_not_above(ExpressionId a, ExpressionId b) const;
   bool is_within(const Range& part, const Range& whole) const;
   bool overlap(const std::vector<Range>& a, const std::vector<Range>& b) const;
   void merge(std::vector<Range>& into, const std::vector<Range>& ranges) const;

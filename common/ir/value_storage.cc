@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "common/ir/append_axis.h"
-#include "common/ir/fixed.h"
 #include "common/ir/module.h"
 
 namespace sluice {
@@ -83,23 +82,6 @@ void store_rows(Value& value, size_t axis, int64_t capacity) {
       table.subtract(whole, table.multiply(expression(inner), table.constant(unused)));
   storage.bytes = module.make_dim(table.maximum(end, table.constant(0)));
   value.set_storage(module.intern(storage));
-}
-
-Dim value_bytes(const Value& value) {
-  Module& module = value.graph().module();
-  const Type& type = value.type();
-  if (value.storage() != nullptr && (type.is_fixed() || row_axis(value)))
-    return value.storage()->bytes;
-  if (value.is_constant())
-    return Dim::fixed(static_cast<int64_t>(module.segment(value.segment()).size));
-  if (const auto bytes = type.dense_bytes()) return Dim::fixed(static_cast<int64_t>(*bytes));
-  if (!has_computed_size(type)) return Dim::unknown();
-  const int bits = dtype_bits(type.dtype);
-  if (bits >= 8) return dense_bytes(module, type.dtype, type.dims);
-  ExpressionTable& table = module.expressions;
-  const auto elements = module.dim_expression(dense_bytes(module, DType::kU8, type.dims));
-  if (!elements) return Dim::unknown();
-  return module.make_dim(table.ceil_divide(*elements, table.constant(8 / bits)));
 }
 
 std::optional<std::vector<ExpressionId>> stored_strides(const Value& value) {

@@ -33,7 +33,4 @@ void store_rows(Value& value, size_t axis, int64_t capacity);
 // first; nothing when one has no known extent or elements are no whole bytes.
 std::optional<std::vector<ExpressionId>> stored_strides(const Value& value);
 
-// Returns the bytes of a value: a number, an expression over symbols, or unknown.
-Dim value_bytes(const Value& value);
-
 }  // namespace sluice

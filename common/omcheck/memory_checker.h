@@ -24,14 +24,14 @@ namespace sluice {
 // - a piece of another whole, which nothing else makes, with its whole,
 // - inputs and constants, and pieces of them, are always intact.
 //
-// Faults are, of places: one that is not a multiple of 64 bytes (4, in a part with pieces) or is outside its
-// region; storage smaller than the type or the rows need; a capacity narrower than its value, or of
-// rows at unequal distances; a value that is a piece of itself; a piece with bytes outside its
-// whole; pieces that share bytes of a whole that no task writes, or leave a gap. These end the
-// check, because the others suppose them. Of tasks: a write to an input or a constant; results of
-// one task that overlap each other, or an operand other than by covering it exactly (launches
-// only); a value made twice; a read of one that is not intact; a view of nothing that its task
-// made; an output that is not filled by intact values at the end.
+// Faults are, of places: one that is not a multiple of 64 bytes (4, in a part with pieces) or is
+// outside its region; storage smaller than the type or the rows need; a capacity narrower than its
+// value, or of rows at unequal distances; a value that is a piece of itself; a piece with bytes
+// outside its whole; pieces that share bytes of a whole that no task writes, or leave a gap. These
+// end the check, because the others suppose them. Of tasks: a write to an input or a constant;
+// results of one task that overlap each other, or an operand other than by covering it exactly
+// (launches only); a value made twice; a read of one that is not intact; a view of nothing that its
+// task made; an output that is not filled by intact values at the end.
 //
 // Takes about 1 µs for a task, and for each pair of values that lie between each other's rows at
 // the time one of them is written about 25 ns.

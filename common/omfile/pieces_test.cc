@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
               [](Concat& c) { c.b.part().add_piece_of(0); }},
         Fault{"PieceOfNothing", "piece 1 is value 4 of value 99, of 5 values",
               [](Concat& c) { c.b.part().set_piece_of(1, 99); }},
-        Fault{"NoPiece", "a piece is value 99",
+        Fault{"NoPiece", "piece 1 is value 99 of value 2, of 5 values",
               [](Concat& c) { c.b.part().set_piece_value(1, 99); }},
         Fault{"PieceOfItself", "piece 0 is value 2 of value 2",
               [](Concat& c) { c.b.part().set_piece_value(0, c.whole); }},

@@ -142,8 +142,7 @@ class FixedPartRules {
       return bad("value {} lies in region {}", v, part_.value_region(v));
     const bool is_placed = is_bound_ || part_.value_region(v) != pb::REGION_ARENA;
     const uint64_t region = is_placed ? region_bytes_[part_.value_region(v)] : UINT64_MAX;
-    const uint64_t alignment =
-        part_.piece_value_size() > 0 ? kOmPieceAlignment : kOmValueAlignment;
+    const uint64_t alignment = part_.piece_value_size() > 0 ? kOmPieceAlignment : kOmValueAlignment;
     if (offset % alignment != 0)
       return bad("value {} ('{}') begins at byte {}, not a multiple of {}", v, name(v), offset,
                  alignment);

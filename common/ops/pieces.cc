@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "common/ir/append_axis.h"
+#include "common/ir/fixed.h"
 #include "common/ir/module.h"
 #include "common/ir/value_storage.h"
 #include "common/ops/attributes.h"
+#include "common/ops/value_bytes.h"
 #include "common/symbolic/nominal.h"
 
 namespace sluice {
@@ -70,6 +72,12 @@ size_t outermost_stored(const StorageMap& map, size_t logical) {
 }  // namespace
 
 bool is_piecewise(const Node& node) { return node.op() == Op::kConcat || node.op() == Op::kSplit; }
+
+bool is_worth_pieces(const Value& whole) {
+  constexpr uint64_t kMinBytes = uint64_t{1} << 14;
+  const Type type = nominal_type(whole.graph().module(), whole.type());
+  return type.dense_bytes().value_or(0) >= kMinBytes;
+}
 
 namespace {
 
@@ -134,7 +142,7 @@ void Pieces::pin_outputs() {
 void Pieces::add(const Node& node) {
   if (node.placement.no_task) {
     if (is_piecewise(node)) return join(node);
-    groups_.join(node.input(0)->id(), node.output().id(), expressions_.constant(0));
+    groups_.overlay(node.input(0)->id(), node.output().id());  // whatever their sizes are called
   } else if (is_piecewise(node)) {
     for (size_t k = 0; k < node.output_count(); ++k) enter(node.output(k));
   }
@@ -175,7 +183,7 @@ std::string Pieces::add_parts(const Node& node, std::vector<Part>& parts) {
   return {};
 }
 
-Pieces::Refusal Pieces::refusal(const Node& node) {
+Pieces::TaskReason Pieces::task_reason(const Node& node) {
   std::vector<Part> parts;
   if (append_axis(whole_of(node))) return {"it appends to a state", {}};
   if (std::string reason = add_parts(node, parts); !reason.empty()) return {reason, {}};
@@ -189,29 +197,29 @@ Pieces::Refusal Pieces::refusal(const Node& node) {
 
 // Returns the operands whose copies let all others be pieces, where that is less work than the
 // kernel's, which copies all at once.
-Pieces::Refusal Pieces::copies(const Node& node, const std::vector<Part>& parts,
-                               const std::vector<std::string_view>& reasons) {
-  Refusal refusal;
+Pieces::TaskReason Pieces::copies(const Node& node, const std::vector<Part>& parts,
+                                  const std::vector<std::string_view>& reasons) {
+  TaskReason found;
   std::vector<Part> with_copies = parts;
   int64_t copied = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (reasons[i].empty()) continue;
     const Value& operand = *node.input(i);
-    if (refusal.reason.empty()) refusal.reason = fmt::format("{}: {}", label(operand), reasons[i]);
+    if (found.reason.empty()) found.reason = fmt::format("{}: {}", label(operand), reasons[i]);
     const auto bytes = graph_.module().dim_expression(value_bytes(operand));
-    if (row_axis(operand) || !bytes) return refusal;
+    if (row_axis(operand) || !bytes) return found;
     with_copies[i] = {-1, parts[i].distance, *bytes};
     copied += nominal_value(expressions_, *bytes);
-    refusal.copied.push_back(i);
+    found.copied.push_back(i);
   }
   const auto bytes = graph_.module().dim_expression(value_bytes(node.output()));
   const int64_t whole = bytes ? nominal_value(expressions_, *bytes) : 0;
-  const auto further = static_cast<int64_t>(refusal.copied.size()) - 1;
+  const auto further = static_cast<int64_t>(found.copied.size()) - 1;
   const bool is_less = 2 * copied <= whole && whole - copied >= further * kBytesPerTask;
   const auto second = groups_.reasons(node.output().id(), with_copies);
   const bool fits = std::ranges::all_of(second, [](std::string_view r) { return r.empty(); });
-  if (is_less && fits) return {"", refusal.copied};
-  return {refusal.reason, {}};
+  if (is_less && fits) return {"", found.copied};
+  return {found.reason, {}};
 }
 
 std::string Pieces::copy_reason(const Node& concat, size_t operand, const Value& original) {

@@ -15,6 +15,10 @@ namespace sluice {
 // Returns whether the node puts values together or takes one apart: a Concat or Split.
 bool is_piecewise(const Node& node);
 
+// Returns whether copying a whole costs more than that its pieces' kernels are made for it: from 16
+// KiB on, at nominal sizes. A whole that is smaller is in the cache, and so are its pieces.
+bool is_worth_pieces(const Value& whole);
+
 // Distances are bytes. Groups change when nodes are added; the graph does not.
 class Pieces {
  public:
@@ -25,18 +29,18 @@ class Pieces {
   void add(const Node& node);
 
   // What keeps a Concat or Split from having no task.
-  struct Refusal {
+  struct TaskReason {
     std::string reason;          // empty: nothing
     std::vector<size_t> copied;  // operands of a Concat; with copies of these nothing keeps it
   };
   // The node was not added.
-  Refusal refusal(const Node& node);
+  TaskReason task_reason(const Node& node);
   // Returns why an operand of a Concat that has no task is a copy of `original`, rather than that
   // itself. The node was not added.
   std::string copy_reason(const Node& concat, size_t operand, const Value& original);
   // Enters a copy of an operand, which is new in the graph and which a task writes.
   void enter(const Value& value);
-  // Adds a Concat or Split without refusal as one that has no task.
+  // Adds a Concat or Split whose reason is empty as one that has no task.
   void join(const Node& node);
 
   int32_t find(const Value& value) { return groups_.find(value.id()); }
@@ -44,8 +48,8 @@ class Pieces {
   void overlay(const Value& operand, const Value& result) {
     groups_.overlay(operand.id(), result.id());
   }
-  // Returns the bytes from the start of the value's group to the value; unknown when some size in it
-  // is, or the order of the pieces depends on sizes.
+  // Returns the bytes from the start of the value's group to the value; unknown when some size in
+  // it is, or the order of the pieces depends on sizes.
   Dim offset(const Value& value);
 
  private:
@@ -54,8 +58,8 @@ class Pieces {
   std::optional<ExpressionId> owned_bytes(const Value& value) const;
   void pin_outputs();
   std::string add_parts(const Node& node, std::vector<Part>& parts);
-  Refusal copies(const Node& node, const std::vector<Part>& parts,
-                 const std::vector<std::string_view>& reasons);
+  TaskReason copies(const Node& node, const std::vector<Part>& parts,
+                    const std::vector<std::string_view>& reasons);
 
   const Graph& graph_;
   ExpressionTable& expressions_;

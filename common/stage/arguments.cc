@@ -14,6 +14,9 @@ Common options:
   -o FILE               Write the result to FILE; it appears only when it is whole [default: -].
   --denormals=HOW       flush or ieee: what generated kernels do with |x| < 2^-126. Travels with the
                         graph.
+  --disable-reuse-memory=LIST  Give the results of these nodes memory that nothing else uses before
+                        or after: globs of names and ops, separated by commas; "*" is all. Travels
+                        with the graph.
   --threads=N           Worker threads; 0 means one per usable core [default: 0].
   --passes=LIST         Run exactly these passes, in this order.
   --skip=LIST           Leave these passes out of the default order.

@@ -199,17 +199,20 @@ WriteGraphOptions write_graph_options(const Options& options) {
   return {.inline_segments = options.text("segments") == "inline", .store = options.text("store")};
 }
 
+Result<void> verify_result(const Module& module, const Options& options) {
+  auto verified = verify(module, module.level);
+  if (verified) return {};
+  Error error = std::move(verified).error().within("the result does not verify");
+  const bool is_chosen = !options.text("passes").empty() || !options.text("skip").empty();
+  if (is_chosen) return error;  // the user excluded a pass that the level needs
+  error.code = ErrorCode::kInternal;
+  if (options.text("verify") != "each") error.hint = "--verify=each names the pass that broke it";
+  return error;
+}
+
 Result<void> write_graph_output(Module& module, const StageArgs& args) {
   module.compact();
-  if (auto verified = verify(module, module.level); !verified) {
-    Error error = std::move(verified).error().within("the result does not verify");
-    const bool chosen = !args.options.text("passes").empty() || !args.options.text("skip").empty();
-    if (chosen) return error;  // the user excluded a pass that the level needs
-    error.code = ErrorCode::kInternal;
-    if (args.options.text("verify") != "each")
-      error.hint = "--verify=each names the pass that broke it";
-    return error;
-  }
+  SLUICE_TRY(verify_result(module, args.options));
   WriteGraphOptions options = write_graph_options(args.options);
   options.is_compact = true;
   return write_graph_file(module, args.output, options);

@@ -43,6 +43,8 @@ struct Stage {
 
 std::string stage_program(StageId stage);  // "sluice-optimize"
 
+// Checks the level of what a stage made. Error: kInternal, unless passes were chosen by the user.
+Result<void> verify_result(const Module& module, const Options& options);
 // Writes the output of a stage without `write`: compacts, verifies, writes the graph to -o.
 Result<void> write_graph_output(Module& module, const StageArgs& args);
 

@@ -31,8 +31,8 @@ class PieceTable {
     if (node.placement.no_task)
       return {name(node), std::string(op_name(node.op())), "no task", copies(node)};
     ++tasks_;
-    const Pieces::Refusal refusal = pieces_.refusal(node);
-    return {name(node), std::string(op_name(node.op())), "task", refusal.reason};
+    const Pieces::TaskReason found = pieces_.task_reason(node);
+    return {name(node), std::string(op_name(node.op())), "task", found.reason};
   }
 
   // Returns which operands of a Concat without task are copies, and why.

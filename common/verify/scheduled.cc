@@ -187,22 +187,47 @@ class ScheduleChecker {
     return graph_.module().dim_expression(dim);
   }
 
-  // Returns the bytes from one index along a logical dim to the next, from the extents that the
-  // value is stored in; nothing where it is stored in blocks, or has no known size.
-  std::optional<ExpressionId> stride(const Value& value, size_t dim) const {
+  // A stored axis of a logical dim, and the bytes from one index along it to the next.
+  struct Step {
+    StoredAxis axis;
+    ExpressionId bytes;
+    bool operator==(const Step&) const = default;
+  };
+
+  // Returns the stored axes of a logical dim, innermost first, from the extents that the value is
+  // stored in; nothing where it has no known size.
+  std::optional<std::vector<Step>> steps(const Value& value, size_t dim) const {
     const Type& type = value.type();
     const StorageMap map = storage_map_of(value);
     ExpressionId bytes = table().constant(dtype_bits(type.dtype) / 8);
+    std::vector<Step> found;
     for (size_t i = map.size(); i-- > 0;) {
       const auto stored = static_cast<size_t>(map[i].dim);
-      if (map[i].divisor != 1 || map[i].modulus != 0) return std::nullopt;
-      if (stored == dim) return bytes;
+      if (stored == dim) found.push_back({map[i], bytes});
+      if (stored == dim && map[i].modulus == 0) return found;  // the outermost one of the dim
       const auto extent =
           expression(value.storage() != nullptr ? value.storage()->dims[i] : type.dims[stored]);
       if (!extent) return std::nullopt;
       bytes = table().multiply(bytes, *extent);
     }
     return std::nullopt;
+  }
+
+  // Returns the bytes from the start of a value to an index along a dim; nothing where they follow
+  // from no expression: a dim in blocks and an index that is no number.
+  std::optional<ExpressionId> distance(const std::vector<Step>& steps, ExpressionId index) const {
+    ExpressionId bytes = table().constant(0);
+    for (const auto& [axis, step] : steps) {
+      ExpressionId along = index;
+      if (axis.divisor != 1 || axis.modulus != 0) {
+        const Dim number = graph_.module().make_dim(index);
+        if (!number.is_fixed()) return std::nullopt;
+        const int64_t block = number.value / axis.divisor;
+        along = table().constant(axis.modulus == 0 ? block : block % axis.modulus);
+      }
+      bytes = table().add(bytes, table().multiply(along, step));
+    }
+    return bytes;
   }
 
   // Checks that what a node shows without a task lies where its operands do.
@@ -217,15 +242,17 @@ class ScheduleChecker {
     const int64_t given =
         joins ? node.get(attributes::Concat::axis) : node.get(attributes::Split::axis);
     const auto axis = static_cast<size_t>(given < 0 ? given + whole.type().rank() : given);
-    const auto bytes = stride(whole, axis);
-    if (!bytes) {
-      findings_.add("{}: has no task, and where its pieces lie is not known", node.label());
-      return;
-    }
+    const auto along = steps(whole, axis);
     ExpressionId index = table().constant(0);
     for (size_t i = 0; i < (joins ? node.input_count() : node.output_count()); ++i) {
       const Value& piece = joins ? *node.input(i) : node.output(i);
-      check_shown(node, whole, piece, table().multiply(index, *bytes));
+      const auto bytes = along ? distance(*along, index) : std::nullopt;
+      if (!bytes) {
+        findings_.add("{}: has no task, and where {} lies in {} is not known", node.label(),
+                      value_label(piece), value_label(whole));
+        return;
+      }
+      check_shown(node, whole, piece, *bytes);
       check_strides(node, whole, piece);
       const auto extent = expression(piece.type().dims[axis]);
       if (!extent) return;
@@ -247,7 +274,7 @@ class ScheduleChecker {
 
   void check_strides(const Node& node, const Value& whole, const Value& piece) const {
     for (size_t dim = 0; dim < piece.type().dims.size(); ++dim) {
-      if (piece.type().dims[dim] == Dim::fixed(1) || stride(whole, dim) == stride(piece, dim))
+      if (piece.type().dims[dim] == Dim::fixed(1) || steps(whole, dim) == steps(piece, dim))
         continue;
       findings_.add("{}: has no task, but {} is not stored as it lies in {}", node.label(),
                     value_label(piece), value_label(whole));

@@ -38,6 +38,8 @@ inline constexpr char kSemanticOptions[] =
   --stable-order=SWITCH  on: parts are runs of neighbours, so that nodes keep the model's order.
   --math=HOW             How exact generated functions (exp, tanh, ...) are: default,
                          high_precision or high_performance; docs/kernels.md.
+  --disable-reuse-memory=LIST  Nodes whose results share memory with nothing else: globs of names
+                         and ops, separated by commas; "*" is all.
   --denormals=KIND       flush or ieee: what generated kernels do with |x| < 2^-126.
 )";
 

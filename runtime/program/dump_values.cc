@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kNamedValues = 10;
 
-// Copies the elements of a tensor, stored as the map says in memory for `capacity`, to their logical
-// order.
+// Copies the elements of a tensor, stored as the map says in memory for `capacity`, to their
+// logical order.
 void copy_to_logical(const std::byte* from, const StorageMap& map,
                      const std::vector<int64_t>& capacity, Tensor& to) {
   const size_t element = static_cast<size_t>(dtype_bits(to.dtype)) / 8;

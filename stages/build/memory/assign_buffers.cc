@@ -10,8 +10,8 @@
 #include <algorithm>
 
 #include "common/ir/module.h"
+#include "common/ops/value_bytes.h"
 #include "stages/build/memory/shared_values.h"
-#include "stages/build/memory/value_bytes.h"
 #include "stages/build/parts.h"
 #include "stages/build/passes/passes.h"
 
@@ -20,7 +20,7 @@ namespace {
 
 class BufferAssigner {
  public:
-  explicit BufferAssigner(Graph& graph) : graph_(graph), shared_(graph) {
+  BufferAssigner(Graph& graph, const NoReuse& no_reuse) : graph_(graph), shared_(graph, no_reuse) {
     uint32_t count = 0;
     inputs_.resize(graph.value_limit(), 0);
     for (const Value* input : graph.inputs())
@@ -73,10 +73,11 @@ class BufferAssigner {
 
 }  // namespace
 
-Result<bool> assign_buffers(Graph& root, const Options&) {
+Result<bool> assign_buffers(Graph& root, const Options& options) {
+  const NoReuse no_reuse(options);
   for (Graph* graph : scheduled_graphs(root)) {
     SLUICE_TRY(check_streams(*graph));
-    BufferAssigner(*graph).run();
+    BufferAssigner(*graph, no_reuse).run();
   }
   return true;
 }

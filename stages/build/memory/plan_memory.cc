@@ -16,10 +16,10 @@
 #include "common/base/work.h"
 #include "common/ir/module.h"
 #include "common/omfile/om_format.h"
+#include "common/ops/value_bytes.h"
 #include "stages/build/memory/largest_live.h"
 #include "stages/build/memory/plan_offsets.h"
 #include "stages/build/memory/plan_streams.h"
-#include "stages/build/memory/value_bytes.h"
 #include "stages/build/parts.h"
 #include "stages/build/passes/passes.h"
 

@@ -5,6 +5,7 @@
 #include "common/ir/module.h"
 #include "common/ir/value_storage.h"
 #include "common/ops/attributes.h"
+#include "common/ops/value_bytes.h"
 #include "common/target/aicore.h"
 #include "stages/build/parts.h"
 
@@ -32,8 +33,9 @@ bool is_read_elementwise(const Node& node, size_t index) {
 
 }  // namespace
 
-SharedValues::SharedValues(const Graph& graph)
+SharedValues::SharedValues(const Graph& graph, const NoReuse& no_reuse)
     : graph_(graph),
+      no_reuse_(no_reuse),
       tasks_(tasks_of(graph)),
       order_(graph),
       pieces_(graph),
@@ -42,6 +44,9 @@ SharedValues::SharedValues(const Graph& graph)
   describe();
   bind_outputs();
   find_lives();
+  for (const Node* task : tasks_) {
+    if (!no_reuse.is_empty() && no_reuse.contains(*task)) keep_apart(*task);
+  }
   for (uint32_t position = 0; position < tasks_.size(); ++position)
     write_in_place(*tasks_[position], position);
 }
@@ -101,6 +106,18 @@ void SharedValues::find_lives() {
   }
 }
 
+// Lets the bytes of a task's results be needed from the first task of each stream to the last.
+void SharedValues::keep_apart(const Node& task) {
+  for (size_t k = 0; k < task.output_count(); ++k) {
+    SharedBytes& bytes = of(task.output(k));
+    bytes.is_apart = true;
+    for (uint32_t stream = 0; stream < order_.stream_count(); ++stream) {
+      const std::span<const uint32_t> positions = order_.positions(stream);
+      if (!positions.empty()) extend(bytes.live, {stream, positions.front(), positions.back()});
+    }
+  }
+}
+
 // Returns whether no task after the one at `position`, or beside it, needs the bytes.
 bool SharedValues::ends_at(const SharedBytes& bytes, uint32_t position) const {
   return std::all_of(bytes.live.begin(), bytes.live.end(), [&](const auto& entry) {
@@ -115,6 +132,7 @@ bool SharedValues::can_overwrite(const Node& task, size_t index, uint32_t positi
   if (operand == nullptr || find(*operand) == find(result)) return false;
   const SharedBytes& from = of(*operand);
   if (from.constant != nullptr || from.input != nullptr || from.output >= 0) return false;
+  if (from.is_apart || of(result).is_apart) return false;
   for (size_t i = 0; i < task.input_count(); ++i) {
     if (i != index && task.input(i) != nullptr && find(*task.input(i)) == find(*operand))
       return false;
@@ -127,9 +145,10 @@ bool SharedValues::can_overwrite(const Node& task, size_t index, uint32_t positi
 bool SharedValues::is_alone(const Value& value) { return of(value).bytes == value_bytes(value); }
 
 // Returns whether the two can be at one place without other values of their wholes in the way: one
-// of them has none beside it, and a result that has some is in memory when the operand is made.
+// of them has none beside it; a result that has some is in memory when the operand is made; and the
+// memory of an output has no place for what is beside the operand.
 bool SharedValues::fits_in_place(const Value& operand, const Value& result) {
-  if (is_alone(result)) return true;
+  if (is_alone(result)) return of(result).output < 0 || is_alone(operand);
   const std::map<uint32_t, LiveRange>& from = of(operand).live;
   return is_alone(operand) && std::ranges::all_of(of(result).live, [&](const auto& entry) {
            const auto found = from.find(entry.first);

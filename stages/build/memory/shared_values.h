@@ -7,6 +7,7 @@
 
 #include "common/ir/graph.h"
 #include "common/ops/pieces.h"
+#include "stages/build/memory/no_reuse.h"
 #include "stages/build/streams/happens_before.h"
 
 namespace sluice {
@@ -17,6 +18,7 @@ struct SharedBytes {
   const Value* constant = nullptr;          // a constant among them
   int64_t output = -1;                      // the index of the output that is written in place
   bool has_view = false;                    // some value that no task makes shows them
+  bool is_apart = false;                    // nothing else is to use them, before or after
   Dim bytes = Dim::fixed(0);                // unknown when those of some value are
   std::map<uint32_t, LiveRange> live = {};  // by stream
 };
@@ -26,7 +28,7 @@ struct SharedBytes {
 // and storage, and is read only elementwise after the kernel's anchor.
 class SharedValues {
  public:
-  explicit SharedValues(const Graph& graph);
+  SharedValues(const Graph& graph, const NoReuse& no_reuse);
 
   // Returns a value that stands for all that share bytes with it.
   int32_t find(const Value& value) { return pieces_.find(value); }
@@ -47,7 +49,10 @@ class SharedValues {
   void overwrite(const Value& operand, const Value& result);
   void write_in_place(const Node& task, uint32_t position);
 
+  void keep_apart(const Node& task);
+
   const Graph& graph_;
+  const NoReuse& no_reuse_;
   std::vector<Node*> tasks_;
   HappensBefore order_;
   Pieces pieces_;

@@ -5,8 +5,8 @@
 #include "common/ir/append_axis.h"
 #include "common/ir/value_storage.h"
 #include "common/ops/pieces.h"
+#include "common/ops/value_bytes.h"
 #include "stages/build/memory/plan_memory.h"
-#include "stages/build/memory/value_bytes.h"
 #include "stages/build/parts.h"
 
 namespace sluice {
@@ -116,8 +116,7 @@ uint32_t PartEmitter::add_value(const Value& value) {
   value_names_.add_name(name_of(value));
   part_.add_value_type(model_.type_index(value.type()));
   part_.add_value_region(region_of(buffer));
-  part_.add_value_offset(
-      static_cast<uint64_t>(start + (distance.is_fixed() ? distance.value : 0)));
+  part_.add_value_offset(static_cast<uint64_t>(start + (distance.is_fixed() ? distance.value : 0)));
   part_.add_value_bytes(storage_bytes(value));
   part_.add_value_capacity(row_axis(value) ? 1 + model_.type_index(capacity_type(value)) : 0);
   part_.add_value_storage(is_stored_dense(value) ? 0

@@ -12,7 +12,6 @@
 #include "common/omcheck/stream_checker.h"
 #include "common/omfile/om_writer.h"
 #include "common/ops/attributes.h"
-#include "common/verify/verify.h"
 #include "stages/build/build.h"
 #include "stages/build/package/emit_model.h"
 #include "stages/build/package/root_graph.h"
@@ -64,18 +63,22 @@ class GraphSegments {
   std::vector<std::vector<std::byte>> graphs_;
 };
 
-// With --verify=each, checks what was planned and emitted, by checkers that share no code with it.
-Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes,
+void warn_of_unchecked(int part, const Error& last) {
+  log_warning("sluice-build", fmt::format("the plan of part {} was not checked, for none of the "
+                                          "sizes tried binds it; the last: {}",
+                                          part, last.message));
+}
+
+// Checks what was planned and emitted, by checkers that share no code with it. is_given: the user
+// gave the schedule.
+Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes, bool is_given,
                          const Options& options) {
-  if (options.text("verify") != "each") return {};
   std::string findings;
   for (int i = 0; i < model.parts_size(); ++i) {
     const bool is_symbolic = model.parts(i).has_symbolic();
     const Result<pb::ModelDef> bound = is_symbolic ? bind_for_checks(model, i) : pb::ModelDef();
     if (!bound) {
-      log_warning("sluice-build", fmt::format("--verify=each: part {} was not checked, for none of "
-                                              "the sizes tried binds it; the last: {}",
-                                              i, bound.error().message));
+      if (options.text("verify") == "each") warn_of_unchecked(i, bound.error());
       continue;
     }
     const pb::ModelDef& checked = is_symbolic ? *bound : model;
@@ -86,6 +89,10 @@ Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes,
       findings += "\n  " + conflict.text;
   }
   if (findings.empty()) return {};
+  if (is_given)
+    return make_error(ErrorCode::kVerifyFailed,
+                      "the tasks and memory of the schedule do not fit together:{}", findings)
+        .with_hint("sluice show --memory and --schedule show it");
   return make_error(ErrorCode::kInternal,
                     "the tasks and memory that were planned do not fit together:{}", findings);
 }
@@ -153,13 +160,14 @@ void warn_of_root(const Graph& root) {
           count, options));
 }
 
-// Returns whether the schedule, or a part of it, was read: what is wrong with it may have been
-// edited.
-bool is_schedule_read(const StageArgs& args) { return args.report->size() < build_passes().size(); }
+// Returns whether the stage read the schedule, or a part of it: not all passes ran.
+bool is_schedule_given(const std::vector<PassReport>& report) {
+  return report.size() < build_passes().size();
+}
 
-// Returns an error that is no fault of the compiler where the schedule was read.
-Result<void> blame(Result<void> verdict, bool is_read) {
-  if (verdict || !is_read || verdict.error().code != ErrorCode::kInternal) return verdict;
+// Returns an error that is no fault of the compiler where the schedule was given.
+Result<void> blame(Result<void> verdict, bool is_given) {
+  if (verdict || !is_given || verdict.error().code != ErrorCode::kInternal) return verdict;
   return make_error(ErrorCode::kVerifyFailed, "{}", verdict.error().message)
       .with_hint("schedule the lowered graph again, or correct what was edited");
 }
@@ -167,13 +175,11 @@ Result<void> blame(Result<void> verdict, bool is_read) {
 }  // namespace
 
 Result<void> write_model(Module& module, const StageArgs& args) {
-  const bool is_read = is_schedule_read(args);
   if (!args.options.text("stop-after").empty()) return write_graph_output(module, args);
   module.compact();
   const Graph& root = module.root();
-  // Passes that the level needs may have been left out.
-  const bool is_chosen = !args.options.text("passes").empty() || !args.options.text("skip").empty();
-  if (is_chosen) SLUICE_TRY(verify(module, Level::kScheduled));
+  const bool is_given = is_schedule_given(*args.report);
+  if (!args.report->empty()) SLUICE_TRY(blame(verify_result(module, args.options), is_given));
   const bool has_root = is_walked(root);
   const std::vector<Graph*> parts = scheduled_graphs(root);
   SLUICE_ASSIGN(WeightLayout layout, read_layout(module, parts));
@@ -187,7 +193,7 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   std::optional<std::vector<bool>> launches;
   if (has_root) launches = find_launches(root);
   SLUICE_ASSIGN(pb::ModelDef model, emit(root, launches, parts, kernels));
-  SLUICE_TRY(blame(check_model(model, layout.bytes, args.options), is_read));
+  SLUICE_TRY(check_model(model, layout.bytes, is_given, args.options));
   args.report->push_back(emitting.done(module, false));
   WorkReport writing("write-model", root.node_count());
   SLUICE_ASSIGN(const int64_t threads, args.options.threads());
@@ -201,7 +207,7 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   SLUICE_TRY(add_graphs(root, launches, parts, layout, model, graphs));
   graphs.append_to(segments);
   const OmCheck check = [&](const pb::ModelDef& made) {
-    return blame(verify_loadable(made), is_read);
+    return blame(verify_loadable(made), is_given);
   };
   SLUICE_TRY(write_om(args.output, std::move(model), segments, check));
   args.report->push_back(writing.done(module, false));

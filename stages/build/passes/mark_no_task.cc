@@ -42,12 +42,12 @@ bool mark(Graph& graph) {
       pieces.add(node);
       continue;
     }
-    const Pieces::Refusal refusal = pieces.refusal(node);
-    if (!refusal.reason.empty()) {
+    const Pieces::TaskReason found = pieces.task_reason(node);
+    if (!found.reason.empty()) {
       pieces.add(node);
       continue;
     }
-    for (const size_t index : refusal.copied) copy_operand(graph, node, index, pieces);
+    for (const size_t index : found.copied) copy_operand(graph, node, index, pieces);
     node.placement.no_task = true;
     node.placement.kernel = -1;
     pieces.join(node);

@@ -5,6 +5,7 @@
 #include "common/loop/lowering.h"
 #include "common/ops/attributes.h"
 #include "common/ops/op_table.h"
+#include "common/ops/pieces.h"
 #include "common/ops/view.h"
 #include "common/target/aicore.h"
 
@@ -127,7 +128,7 @@ Role find_role(const Node& node) {
 }
 
 bool joins_pieces(const Node& node) {
-  if (node.op() != Op::kConcat) return false;
+  if (node.op() != Op::kConcat || !is_worth_pieces(node.output())) return false;
   for (size_t i = 0; i < node.input_count(); ++i) {
     const Node* producer = node.input(i)->producer();
     while (producer != nullptr && is_view(*producer)) producer = producer->input(0)->producer();

@@ -40,8 +40,9 @@ bool stores_operand(const Node& node);
 // rather than data.
 bool is_parameter(const Node& node, size_t input);
 
-// Returns whether the node is a Concat of which some operand is in memory anyway, because no group
-// computes it on the way. Its producer can write it where the Concat has it.
+// Returns whether the node is a Concat, of not too few bytes, of which some operand is in memory
+// anyway, because no group computes it on the way. Its producer can write it where the Concat has
+// it.
 bool joins_pieces(const Node& node);
 
 }  // namespace sluice

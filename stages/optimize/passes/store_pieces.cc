@@ -23,6 +23,7 @@
 #include "common/ir/piece_groups.h"
 #include "common/ir/value_storage.h"
 #include "common/ops/attributes.h"
+#include "common/ops/pieces.h"
 #include "common/target/engine_table.h"
 #include "common/target/formats.h"
 #include "common/target/profile.h"
@@ -63,7 +64,7 @@ class PieceStorer {
   std::optional<JoinedAxis> axis_of(const Node& node, const Value& whole, int64_t axis) const {
     const Type& type = whole.type();
     if (!type.is_tensor() || !type.ranked || type.rank() == 0 || !has_computed_size(type) ||
-        dtype_bits(type.dtype) % 8 != 0 || !node.after().empty())
+        dtype_bits(type.dtype) % 8 != 0 || !node.after().empty() || !is_worth_pieces(whole))
       return std::nullopt;
     JoinedAxis found;
     found.logical = static_cast<size_t>(axis < 0 ? axis + type.rank() : axis);

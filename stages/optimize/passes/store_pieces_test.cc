@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-constexpr char kHead[] = "graph @main(%x: f32[1, 16, 4, 4]) -> (%y) {\n";
+constexpr char kHead[] = "graph @main(%x: f32[1, 16, 16, 16]) -> (%y) {\n";
 constexpr char kSquare[] = "  %w = constant f32[16, 16, 1, 1] splat 0.5\n";
 constexpr char kWide[] = "  %v = constant f32[16, 32, 1, 1] splat 0.5\n";
 
@@ -19,25 +19,25 @@ std::string with_head(const std::string& nodes) {
 }
 
 std::string nhwc(int channels) {
-  return "f32[1, " + std::to_string(channels) + ", 4, 4] storage nhwc [1, 4, 4, " +
-         std::to_string(channels) + "] bytes " + std::to_string(channels * 64);
+  return "f32[1, " + std::to_string(channels) + ", 16, 16] storage nhwc [1, 16, 16, " +
+         std::to_string(channels) + "] bytes " + std::to_string(channels * 1024);
 }
 // A part of rows of `whole` channels.
 std::string part(int channels, int whole) {
-  return "f32[1, " + std::to_string(channels) + ", 4, 4] storage nhwc [1, 4, 4, " +
-         std::to_string(whole) + "] bytes " + std::to_string((whole * 15 + channels) * 4);
+  return "f32[1, " + std::to_string(channels) + ", 16, 16] storage nhwc [1, 16, 16, " +
+         std::to_string(whole) + "] bytes " + std::to_string((whole * 255 + channels) * 4);
 }
 
 TEST(StorePieces, OperandsOfAConcatBecomePartsOfItsRows) {
-  const std::string rest = R"( = Conv(%x, %w)
+  const std::string conv = R"( = Conv(%x, %w)
 )";
   const std::string concat = "  %c: " + nhwc(32) + R"( = Concat(%a, %b) {axis = 1}
-  %y: f32[1, 16, 4, 4] = Conv(%c, %v)
+  %y: f32[1, 16, 16, 16] = Conv(%c, %v)
 )";
   expect_rewrite(
       store_pieces,
-      with_head("  %a: " + nhwc(16) + rest + "  %b: " + nhwc(16) + " = Sin(%a)\n" + concat),
-      with_head("  %a: " + part(16, 32) + rest + "  %b: " + part(16, 32) + " = Sin(%a)\n" +
+      with_head("  %a: " + nhwc(16) + conv + "  %b: " + nhwc(16) + " = Sin(%a)\n" + concat),
+      with_head("  %a: " + part(16, 32) + conv + "  %b: " + part(16, 32) + " = Sin(%a)\n" +
                 concat));
 }
 
@@ -48,7 +48,8 @@ TEST(StorePieces, CascadesHaveOneWidth) {
     return with_head("  %a: " + a + " = Conv(%x, %w)\n  %b: " + b + " = Sin(%a)\n  %c: " + c +
                      " = Concat(%a, %b) {axis = 1}\n  %d: " + d +
                      " = Conv(%c, %v)\n  %e: " + nhwc(48) +
-                     " = Concat(%a, %b, %d) {axis = -3}\n  %y: f32[1, 48, 4, 4] = TransData(%e)\n");
+                     " = Concat(%a, %b, %d) {axis = -3}\n"
+                     "  %y: f32[1, 48, 16, 16] = TransData(%e)\n");
   };
   expect_rewrite(store_pieces, graph(nhwc(16), nhwc(16), nhwc(32), nhwc(16)),
                  graph(part(16, 48), part(16, 48), part(32, 48), part(16, 48)));
@@ -58,14 +59,14 @@ TEST(StorePieces, AnInputIsCopiedToItsPlace) {
   expect_rewrite(store_pieces, with_head("  %b: " + nhwc(16) + R"( = TransData(%x)
   %a: )" + nhwc(16) + R"( = Conv(%b, %w)
   %c: )" + nhwc(32) + R"( = Concat(%a, %a) {axis = 1}
-  %y: f32[1, 16, 4, 4] = Conv(%c, %v)
+  %y: f32[1, 16, 16, 16] = Conv(%c, %v)
 )"),
                  with_head("  %b: " + nhwc(16) + R"( = TransData(%x)
   %a: )" + part(16, 32) + R"( = Conv(%b, %w)
   %"a:part": )" + part(16, 32) +
                            R"( = TransData(%a)
   %c: )" + nhwc(32) + R"( = Concat(%a, %"a:part") {axis = 1}
-  %y: f32[1, 16, 4, 4] = Conv(%c, %v)
+  %y: f32[1, 16, 16, 16] = Conv(%c, %v)
 )"));
 }
 
@@ -73,18 +74,30 @@ TEST(StorePieces, ResultsOfASplitBecomePartsOfItsOperand) {
   const auto graph = [](const std::string& stored) {
     return with_head("  %a: " + nhwc(16) + " = Conv(%x, %w)\n  %b: " + stored + ", %c: " + stored +
                      " = Split(%a) {axis = 1, num_outputs = 2}\n  %d: " + nhwc(8) +
-                     " = Add(%b, %c)\n  %y: f32[1, 8, 4, 4] = TransData(%d)\n");
+                     " = Add(%b, %c)\n  %y: f32[1, 8, 16, 16] = TransData(%d)\n");
   };
   expect_rewrite(store_pieces, graph(nhwc(8)), graph(part(8, 16)));
 }
 
 // Parts without gaps between them need no storage.
 TEST(StorePieces, NeighboursAreLeftAlone) {
-  expect_unchanged(store_pieces, with_head(R"(  %a: f32[1, 16, 4, 4] = Conv(%x, %w)
-  %b: f32[1, 16, 4, 4] = Sin(%a)
-  %c: f32[1, 32, 4, 4] = Concat(%a, %b) {axis = 1}
-  %y: f32[1, 16, 4, 4] = Conv(%c, %v)
+  expect_unchanged(store_pieces, with_head(R"(  %a: f32[1, 16, 16, 16] = Conv(%x, %w)
+  %b: f32[1, 16, 16, 16] = Sin(%a)
+  %c: f32[1, 32, 16, 16] = Concat(%a, %b) {axis = 1}
+  %y: f32[1, 16, 16, 16] = Conv(%c, %v)
 )"));
+}
+
+// To copy less than 16 KiB costs less than another kernel for each width.
+TEST(StorePieces, SmallOnesAreLeftAlone) {
+  const std::string small = "f32[1, 16, 2, 2] storage nhwc [1, 2, 2, 16] bytes 256";
+  expect_unchanged(store_pieces, R"(graph @main(%x: f32[1, 16, 2, 2]) -> (%y) {
+  %a: )" + small + R"( = TransData(%x)
+  %b: )" + small + R"( = Sin(%a)
+  %c: f32[1, 32, 2, 2] storage nhwc [1, 2, 2, 32] bytes 512 = Concat(%a, %b) {axis = 1}
+  %y: f32[1, 32, 2, 2] = TransData(%c)
+}
+)");
 }
 
 // A depthwise convolution reads whole pixels, so what it reads is copied to the Concat; without
@@ -96,7 +109,7 @@ TEST(StorePieces, KernelsThatTakeNoRowsReadAndWriteWholeOnes) {
 )";
   expect_unchanged(store_pieces,
                    with_head(depthwise + "  %c: " + nhwc(32) + R"( = Concat(%a, %a) {axis = 1}
-  %y: f32[1, 16, 4, 4] = Conv(%c, %v)
+  %y: f32[1, 16, 16, 16] = Conv(%c, %v)
 )"));
 }
 

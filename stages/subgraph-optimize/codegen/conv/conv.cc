@@ -21,8 +21,7 @@ Result<void> check(const ConvSpec& s) {
                       "conv with pixel strides {} and {} is too narrow for {} and {} channels",
                       s.x_pixel_stride, s.y_pixel_stride, s.ci, s.co);
   }
-  if (s.phases.count() > 1 &&
-      (is_3d(s) || s.stride_h != 1 || s.stride_w != 1)) {
+  if (s.phases.count() > 1 && (is_3d(s) || s.stride_h != 1 || s.stride_w != 1)) {
     return make_error(ErrorCode::kCodegen, "conv with {} phases and a depth or strides",
                       s.phases.count());
   }

@@ -6,9 +6,11 @@
 
 #include "common/ir/graph.h"
 #include "common/ir/module.h"
-#include "common/ir/value_storage.h"
 
 namespace sluice {
+
+// Returns the bytes of a value: a number, an expression over symbols, or unknown.
+Dim value_bytes(const Value& value);
 
 // Returns the bytes of a value whose size is fixed, else 0.
 uint64_t storage_bytes(const Value& value);
