@@ -35,7 +35,10 @@ bool types_fit(const Module& module, TypeId a, TypeId b);
 void check_typed(const Module& module, Findings& findings);
 void check_partitioned(const Module& module, Findings& findings);
 void check_lowered(const Module& module, Findings& findings);
-// is_complete: false for a graph whose stage stopped half-way, which has some of the facts.
-void check_schedule(const Module& module, bool is_complete, Findings& findings);
+// Below level scheduled it is for a lowered graph whose stage stopped half-way, which has some of
+// the facts.
+void check_schedule(const Module& module, Level level, Findings& findings);
+// Checks the results of a scheduled graph that lie on operands of their kernels.
+void check_in_place(const Graph& graph, Findings& findings);
 
 }  // namespace sluice::verifying

@@ -5,6 +5,7 @@
 // checkers of the compiled model (common/omcheck).
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "common/base/work.h"
 #include "common/ir/module.h"
@@ -42,6 +43,7 @@ class ScheduleChecker {
       ++position;
     }
     for (const Value& value : graph_.values()) check_value(value);
+    if (!graph_.buffers.empty()) check_inputs();
     if (is_complete_) check_outputs();
   }
 
@@ -137,20 +139,39 @@ class ScheduleChecker {
     check_size(value, buffer);
   }
 
-  // Every output of the graph has a task that writes it.
-  void check_outputs() {
-    std::vector<bool> is_written(graph_.outputs().size(), false);
-    for (const Node& node : graph_.nodes()) {
-      for (size_t k = 0; k < node.output_count(); ++k) {
-        const int32_t id = node.output(k).place().buffer;
-        if (id < 0) continue;
-        const MemoryBuffer& buffer = graph_.buffers[static_cast<size_t>(id)];
-        if (buffer.memory == MemoryClass::kOutput && buffer.binding < is_written.size())
-          is_written[buffer.binding] = true;
-      }
+  // ---- inputs and outputs
+
+  bool begins(const Value& value, MemoryClass memory, size_t binding) const {
+    if (value.place().buffer < 0 || value.place().offset != Dim::fixed(0)) return false;
+    const MemoryBuffer& buffer = graph_.buffers[static_cast<size_t>(value.place().buffer)];
+    return buffer.memory == memory && buffer.binding == binding;
+  }
+
+  void check_inputs() {
+    size_t binding = 0;
+    for (const Value* input : graph_.inputs()) {
+      if (input->is_constant()) continue;
+      if (input->place().buffer >= 0 && !begins(*input, MemoryClass::kInput, binding))
+        findings_.add("{}: does not begin where input {} does", value_label(*input), binding);
+      ++binding;
     }
-    for (size_t k = 0; k < is_written.size(); ++k) {
-      if (!is_written[k]) findings_.add("{}: no task writes output {}", graph_label(graph_), k);
+  }
+
+  // Every output of the graph is written where it is bound, or copied there.
+  void check_outputs() {
+    std::set<std::pair<const Value*, int64_t>> copies;
+    for (const Node& node : graph_.nodes()) {
+      if (node.op() != Op::kMemCopy || node.placement.no_task) continue;
+      const int64_t output = node.get(attributes::MemCopy::output);
+      if (output >= 0 && begins(node.output(), MemoryClass::kOutput, static_cast<size_t>(output)))
+        copies.emplace(node.input(0), output);
+    }
+    for (size_t k = 0; k < graph_.outputs().size(); ++k) {
+      const Value& output = *graph_.outputs()[k];
+      const bool is_written =
+          output.producer() != nullptr && begins(output, MemoryClass::kOutput, k);
+      if (!is_written && !copies.contains({&output, static_cast<int64_t>(k)}))
+        findings_.add("{}: no task writes output {}", graph_label(graph_), k);
     }
   }
 
@@ -166,22 +187,47 @@ class ScheduleChecker {
     return graph_.module().dim_expression(dim);
   }
 
-  // Returns the bytes from one index along a logical dim to the next, from the extents that the
-  // value is stored in; nothing where it is stored in blocks, or has no known size.
-  std::optional<ExpressionId> stride(const Value& value, size_t dim) const {
+  // A stored axis of a logical dim, and the bytes from one index along it to the next.
+  struct Step {
+    StoredAxis axis;
+    ExpressionId bytes;
+    bool operator==(const Step&) const = default;
+  };
+
+  // Returns the stored axes of a logical dim, innermost first, from the extents that the value is
+  // stored in; nothing where it has no known size.
+  std::optional<std::vector<Step>> steps(const Value& value, size_t dim) const {
     const Type& type = value.type();
     const StorageMap map = storage_map_of(value);
     ExpressionId bytes = table().constant(dtype_bits(type.dtype) / 8);
+    std::vector<Step> found;
     for (size_t i = map.size(); i-- > 0;) {
       const auto stored = static_cast<size_t>(map[i].dim);
-      if (map[i].divisor != 1 || map[i].modulus != 0) return std::nullopt;
-      if (stored == dim) return bytes;
+      if (stored == dim) found.push_back({map[i], bytes});
+      if (stored == dim && map[i].modulus == 0) return found;  // the outermost one of the dim
       const auto extent =
           expression(value.storage() != nullptr ? value.storage()->dims[i] : type.dims[stored]);
       if (!extent) return std::nullopt;
       bytes = table().multiply(bytes, *extent);
     }
     return std::nullopt;
+  }
+
+  // Returns the bytes from the start of a value to an index along a dim; nothing where they follow
+  // from no expression: a dim in blocks and an index that is no number.
+  std::optional<ExpressionId> distance(const std::vector<Step>& steps, ExpressionId index) const {
+    ExpressionId bytes = table().constant(0);
+    for (const auto& [axis, step] : steps) {
+      ExpressionId along = index;
+      if (axis.divisor != 1 || axis.modulus != 0) {
+        const Dim number = graph_.module().make_dim(index);
+        if (!number.is_fixed()) return std::nullopt;
+        const int64_t block = number.value / axis.divisor;
+        along = table().constant(axis.modulus == 0 ? block : block % axis.modulus);
+      }
+      bytes = table().add(bytes, table().multiply(along, step));
+    }
+    return bytes;
   }
 
   // Checks that what a node shows without a task lies where its operands do.
@@ -196,12 +242,17 @@ class ScheduleChecker {
     const int64_t given =
         joins ? node.get(attributes::Concat::axis) : node.get(attributes::Split::axis);
     const auto axis = static_cast<size_t>(given < 0 ? given + whole.type().rank() : given);
-    const auto bytes = stride(whole, axis);
-    if (!bytes) return;
+    const auto along = steps(whole, axis);
     ExpressionId index = table().constant(0);
     for (size_t i = 0; i < (joins ? node.input_count() : node.output_count()); ++i) {
       const Value& piece = joins ? *node.input(i) : node.output(i);
-      check_shown(node, whole, piece, table().multiply(index, *bytes));
+      const auto bytes = along ? distance(*along, index) : std::nullopt;
+      if (!bytes) {
+        findings_.add("{}: has no task, and where {} lies in {} is not known", node.label(),
+                      value_label(piece), value_label(whole));
+        return;
+      }
+      check_shown(node, whole, piece, *bytes);
       check_strides(node, whole, piece);
       const auto extent = expression(piece.type().dims[axis]);
       if (!extent) return;
@@ -223,7 +274,7 @@ class ScheduleChecker {
 
   void check_strides(const Node& node, const Value& whole, const Value& piece) const {
     for (size_t dim = 0; dim < piece.type().dims.size(); ++dim) {
-      if (piece.type().dims[dim] == Dim::fixed(1) || stride(whole, dim) == stride(piece, dim))
+      if (piece.type().dims[dim] == Dim::fixed(1) || steps(whole, dim) == steps(piece, dim))
         continue;
       findings_.add("{}: has no task, but {} is not stored as it lies in {}", node.label(),
                     value_label(piece), value_label(whole));
@@ -260,7 +311,7 @@ class ScheduleChecker {
       return;
     }
     const MemoryBuffer& buffer = graph_.buffers[static_cast<size_t>(id)];
-    if (buffer.memory == MemoryClass::kWeights || (!is_complete_ && buffer.live.empty())) return;
+    if (buffer.memory == MemoryClass::kWeights) return;
     const bool is_live = std::ranges::any_of(buffer.live, [&](const LiveRange& range) {
       return static_cast<int64_t>(range.stream) == node.placement.stream &&
              range.first <= position && position <= range.last;
@@ -280,15 +331,19 @@ class ScheduleChecker {
 
 }  // namespace
 
-void check_schedule(const Module& module, bool is_complete, Findings& findings) {
+void check_schedule(const Module& module, Level level, Findings& findings) {
+  const bool is_complete = level >= Level::kScheduled;
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id)) continue;
     const Graph& graph = module.graph(id);
     if (is_complete && graph.role == GraphRole::kPart && graph.streams.empty())
       findings.add("{}: has no stream", graph_label(graph));
     if (graph.streams.empty() && graph.buffers.empty()) continue;
+    if (level < Level::kLowered)
+      findings.add("{}: has streams or buffers before it is lowered", graph_label(graph));
     add_work(Work::kNodeVisits, graph.node_count());
     ScheduleChecker(graph, is_complete, findings).run();
+    check_in_place(graph, findings);
   }
 }
 

@@ -16,7 +16,7 @@ Result<void> verify(const Module& module, Level level) {
   }
   if (level >= Level::kPartitioned) verifying::check_partitioned(module, findings);
   if (level >= Level::kLowered) verifying::check_lowered(module, findings);
-  verifying::check_schedule(module, level >= Level::kScheduled, findings);
+  verifying::check_schedule(module, level, findings);
   return findings.result(fmt::format("the graph is not {}", level_name(level)));
 }
 

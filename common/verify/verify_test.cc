@@ -188,6 +188,28 @@ TEST(Verify, FixedPartHoldsFixedPlainTensors) {
   EXPECT_EQ(findings(graphs(" shapes dynamic", "string[2]"), Level::kPartitioned), "");
 }
 
+TEST(Verify, InputsAndOutputsLieWhereTheyAreBound) {
+  const auto swap = [](std::string_view x, std::string_view z, std::string_view outputs) {
+    return fmt::format(
+        "sluice 1 scheduled\ngraph @m(%x: f32[4] at {}, %z: f32[4] at {}) -> ({}) {{\n"
+        "  stream \"main\"\n"
+        "  buffer b0 = input 0 bytes 16 live \"main\" [0, 1]\n"
+        "  buffer b1 = input 1 bytes 16 live \"main\" [0, 1]\n"
+        "  buffer b2 = output 0 bytes 16 live \"main\" [0, 0]\n"
+        "  buffer b3 = output 1 bytes 16 live \"main\" [1, 1]\n"
+        "  %a: f32[4] at b2 = Neg(%x) placement {{engine = host_cpu, stream = \"main\"}}\n"
+        "  %b: f32[4] at b3 = Sin(%z) placement {{engine = host_cpu, stream = \"main\"}}\n}}\n",
+        x, z, outputs);
+  };
+  EXPECT_EQ(findings(swap("b0", "b1", "%a, %b"), Level::kScheduled), "");
+  EXPECT_THAT(findings(swap("b1", "b0", "%a, %b"), Level::kScheduled),
+              ::testing::HasSubstr("value 'x' of graph 'm': does not begin where input 0 does"));
+  EXPECT_THAT(findings(swap("b0", "b1", "%b, %a"), Level::kScheduled),
+              ::testing::HasSubstr("graph 'm': no task writes output 0"));
+  EXPECT_THAT(findings(swap("b0", "b1", "%a, %b"), Level::kTyped),
+              ::testing::HasSubstr("graph 'm': has streams or buffers before it is lowered"));
+}
+
 TEST(Verify, Segments) {
   auto module =
       parse_module("sluice 1 typed\ngraph @m() -> (%k) {\n  %k = constant i8[2] [1, 2]\n}\n", "t");

@@ -8,7 +8,8 @@ example: tests/fuzz/mutate.py --count 20
 
   --bin DIR      the programs, of any build           [default: out/release/bin]
   --count N      damaged files                        [default: 5000]
-  --kinds LIST   onnx,typed,partitioned,lowered,om,text,rules,profile  [default: all]
+  --kinds LIST   onnx,typed,partitioned,lowered,scheduled,om,text,schedule,rules,profile
+                 [default: all]
   --seed S       other damage                         [default: 1]
   --only KIND:I  that one file again, keeping all that it makes
   --keep DIR     where files with faults go           [default: out/fuzz/mutate]
@@ -27,6 +28,7 @@ import argparse
 import collections
 import hashlib
 import importlib
+import json
 import multiprocessing
 import os
 import random
@@ -41,10 +43,11 @@ import time
 import mutators
 import seeds
 
-KINDS = {"onnx": 30, "typed": 15, "partitioned": 10, "lowered": 10, "om": 15, "text": 14,
-         "rules": 3, "profile": 3}
-ENDINGS = {"onnx": ".onnx", "typed": ".sg", "partitioned": ".sg", "lowered": ".sg", "om": ".om",
-           "text": ".txt", "rules": ".json", "profile": ".json"}
+KINDS = {"onnx": 30, "typed": 15, "partitioned": 10, "lowered": 10, "scheduled": 10, "om": 15,
+         "text": 14, "schedule": 10, "rules": 3, "profile": 3}
+ENDINGS = {"onnx": ".onnx", "typed": ".sg", "partitioned": ".sg", "lowered": ".sg", "scheduled":
+           ".sg", "om": ".om", "text": ".txt", "schedule": ".txt", "rules": ".json", "profile":
+           ".json"}
 CPU_SECONDS, WALL_SECONDS, DATA_BYTES = 10, 60, 2_000_000_000
 GOOD_CODES = {"verify": {0, 3, 4, 5, 7}}  # of the others: 0, 3, 4, 5
 SANITIZER = re.compile(r"Sanitizer|runtime error:")
@@ -52,7 +55,9 @@ OUT_OF_MEMORY = re.compile(r"allocation-size-too-big|out-of-memory|hard rss limi
                            r"supported size|failed to allocate")
 HEADLINE = re.compile(r"^sluice[a-z-]*: error (SL\d+): (.*)", re.M)
 AFTER = {"typed": ["optimize", "partition", "subgraph-optimize", "build"],
-         "partitioned": ["subgraph-optimize", "build"], "lowered": ["build"]}
+         "partitioned": ["subgraph-optimize", "build"], "lowered": ["build"],
+         "scheduled": ["build"]}
+LEVELS = {1: "typed", 2: "partitioned", 3: "lowered", 4: "scheduled"}
 
 
 class Trial:
@@ -63,6 +68,7 @@ class Trial:
         self.log, self.faults, self.messages = [], [], []
         self.memory = self.is_built = False  # is_built: by our stages, from a graph that verified
         self.is_long = False  # the model's own loops run on and on
+        self.is_edited = False  # what was scheduled is damaged, not what the schedule is made from
         self.ran = 0
 
     def path(self, name):
@@ -144,13 +150,18 @@ class Trial:
     def compiled_model(self, path):
         code = self.run("verify", path)
         self.run("show", "--format=json", path, output="shown.json")
-        if code == 7 and self.is_built:
+        if code == 7 and self.is_built and not self.is_edited:
             self.faults.append("verify: what our own stages made breaks a rule")
-        if self.is_built:  # by our own code generator: may be run
+        # By our own code generator, for the operands that it gets: may be run.
+        if self.is_built and not (self.is_edited and (code != 0 or self.has_kernels())):
             ran = self.run("loader", "--random", "--threads=1", path)
             return code or (0 if self.is_long else ran)
         opened = self.run("loader", path)  # without inputs: up to binding; in_process.py goes on
         return code or (0 if opened == 3 and "SL7004" in self.log[-1] else opened)
+
+    def has_kernels(self):
+        with open(self.path("shown.json"), "rb") as file:
+            return bool(json.load(file).get("kernels"))
 
 
 def try_onnx(trial, path):
@@ -165,8 +176,8 @@ def try_graph(trial, path):
     trial.run("show", "--format=onnx", path, output="shown.onnx")
     with open(path, "rb") as file:
         head = file.read(16)
-    level = {1: "typed", 2: "partitioned", 3: "lowered"}.get(head[12] if len(head) > 12 else 1,
-                                                             "typed")
+    level = LEVELS.get(head[12] if len(head) > 12 else 1, "typed")
+    trial.is_edited = level == "scheduled"
     if code != 0:
         trial.run(AFTER[level][0], path, output="refused.sg")  # every stage checks for itself
         return code
@@ -190,7 +201,8 @@ def try_profile(trial, path):
 
 
 TRY = {"onnx": try_onnx, "typed": try_graph, "partitioned": try_graph, "lowered": try_graph,
-       "om": Trial.compiled_model, "text": try_text, "rules": try_rules, "profile": try_profile}
+       "scheduled": try_graph, "om": Trial.compiled_model, "text": try_text, "schedule": try_text,
+       "rules": try_rules, "profile": try_profile}
 
 
 def damaged(settings, kind, index):
@@ -201,6 +213,8 @@ def damaged(settings, kind, index):
     if kind == "om":
         return mutators.mutate_compiled_model(rng, data, other, settings.model_class(),
                                               lambda b: hashlib.sha256(b).digest())
+    if kind == "schedule":
+        return mutators.mutate_schedule(rng, data, other)
     if kind in ("text", "rules", "profile"):
         return mutators.mutate_text(rng, data, other)
     return mutators.mutate_graph_file(rng, data, other)

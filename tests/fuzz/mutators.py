@@ -1,5 +1,6 @@
 """Damage: bytes into worse bytes. Everything is drawn from the random generator given, so equal
 seeds give equal files."""
+import re
 import struct
 import zlib
 
@@ -130,6 +131,53 @@ def mutate_line(random, line, other):
             words[at:at] = words[at:at + 1] * random.choice([2, 300])
         words = words or ["x"]
     return " ".join(words).rstrip("\n") + "\n"
+
+
+NUMBER = re.compile(rb"(?<![\w.])-?\d+(?![\w.])")
+NAME = re.compile(rb"%(?:\"[^\"]*\"|[\w./~-]+)")
+
+
+def mutate_schedule(random, data, other):
+    """A number or a name of a scheduled graph's text for another one, or a line less or more:
+    mostly, what still parses."""
+    if random.random() < 0.2:
+        return mutate_text(random, data, other)
+    for _ in range(random.choice([1, 1, 1, 2])):
+        data = random.choice([other_number, other_number, other_number, other_name,
+                              other_line])(random, data)
+    return data
+
+
+def other_number(random, data):
+    found = list(NUMBER.finditer(data))
+    if not found:
+        return data
+    at, value = random.choice(found), int(random.choice(found)[0])
+    own = int(at[0])
+    new = random.choice([own + 1, own - 1, own + 4, own + 64, 2 * own, value, value, 0,
+                         random.choice(DIMS), random.choice(INTERESTING)])
+    return data[:at.start()] + str(new).encode() + data[at.end():]
+
+
+def other_name(random, data):
+    found = list(NAME.finditer(data))
+    if not found:
+        return data
+    at = random.choice(found)
+    return data[:at.start()] + random.choice(found)[0] + data[at.end():]
+
+
+def other_line(random, data):
+    lines = data.splitlines(keepends=True)
+    at, to = random.randrange(len(lines)), random.randrange(len(lines))
+    choice = random.randrange(3)
+    if choice == 0:
+        del lines[at]
+    elif choice == 1:
+        lines.insert(to, lines[at])
+    else:
+        lines[at], lines[to] = lines[to], lines[at]
+    return b"".join(lines)
 
 
 # ---- messages of protobuf ------------------------------------------------------------------------

@@ -23,7 +23,7 @@ STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize"]
 # Kind of seed -> folders of fuzz targets that take it (scripts/check --fuzz).
 TARGETS = {"onnx": ["onnx"], "typed": ["graph-file", "run-graph"], "partitioned": ["graph-file"],
            "lowered": ["graph-file", "run-graph"], "om": ["compiled-model", "bind-part"], "text":
-           ["graph-text"], "loops": ["loop-text"], "rules": ["rules"], "profile": ["profile"],
+           ["graph-text"], "scheduled": ["graph-file"], "schedule": ["graph-text"], "loops": ["loop-text"], "rules": ["rules"], "profile": ["profile"],
            "control": ["control"]}
 
 RULES = """[
@@ -260,9 +260,39 @@ def compile_seeds(programs, folder, name, first, stages):
         if shown.returncode == 0 and len(shown.stdout) < 20000:
             write(folder, "text", f"{name}.{stage}.txt", shown.stdout)
         current = made
-    made = os.path.join(scratch, name + ".om")
-    if run(programs, "build", current, "-o", made).returncode == 0:
+    build_seeds(programs, folder, name, current)
+
+
+def build_seeds(programs, folder, name, lowered):
+    """The schedule, its text if it is short, and the compiled model."""
+    made = os.path.join(folder, "scratch", name + ".scheduled.sg")
+    if run(programs, "build", "--segments=inline", "--stop-after=plan-memory", lowered, "-o",
+           made).returncode == 0:
+        move(made, folder, "scheduled", name + ".sg")
+        shown = run(programs, "show", "--header", made)
+        # Large constants are not in a text.
+        is_whole = not re.search(rb"^(kernel|constant) .* sha256:", shown.stdout, re.M)
+        if shown.returncode == 0 and is_whole and len(shown.stdout) < 20000:
+            write(folder, "schedule", name + ".txt", shown.stdout)
+    made = os.path.join(folder, "scratch", name + ".om")
+    if run(programs, "build", lowered, "-o", made).returncode == 0:
         move(made, folder, "om", name + ".om")
+
+
+def scheduled_seeds(programs, folder):
+    """Models whose values lie within others, from lowered texts and from models."""
+    sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+    schedules = importlib.import_module("schedules")
+    scratch = os.path.join(folder, "scratch")
+    for name, text in schedules.TEXTS.items():
+        path = os.path.join(scratch, name.replace(" ", "-") + ".lowered")
+        subprocess.run([os.path.join(programs, "sluice-as"), "-", "-o", path], check=True, text=True,
+                       input="sluice 1 lowered after subgraph-optimize\n" + text + "\n")
+        build_seeds(programs, folder, name.replace(" ", "-"), path)
+    for name, (make, _) in schedules.MODELS.items():
+        compile_seeds(programs, folder, name.replace(" ", "-"),
+                      write(folder, "onnx", name.replace(" ", "-") + ".onnx",
+                            make().SerializeToString()), STAGES)
 
 
 def make_seeds(programs, folder):
@@ -276,6 +306,7 @@ def make_seeds(programs, folder):
     for name in ("tiny-mlp", "tiny-conv"):
         move(os.path.join(scratch, name + ".onnx"), folder, "onnx", name + ".onnx")
         compile_seeds(programs, folder, name, os.path.join(folder, "onnx", name + ".onnx"), STAGES)
+    scheduled_seeds(programs, folder)
     for name, text in graph_texts():
         path = write(folder, "text", name + ".txt", text.encode())
         made = os.path.join(scratch, name + ".sg")

@@ -91,7 +91,7 @@ Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes, bool
   if (findings.empty()) return {};
   if (is_given)
     return make_error(ErrorCode::kVerifyFailed,
-                      "the schedule's tasks and memory do not fit together:{}", findings)
+                      "the tasks and memory of the schedule do not fit together:{}", findings)
         .with_hint("sluice show --memory and --schedule show it");
   return make_error(ErrorCode::kInternal,
                     "the tasks and memory that were planned do not fit together:{}", findings);
@@ -160,12 +160,16 @@ void warn_of_root(const Graph& root) {
           count, options));
 }
 
-// Returns whether no pass ran, because the stage read a schedule.
+// Returns whether the stage read the schedule, or a part of it: not all passes ran.
 bool is_schedule_given(const std::vector<PassReport>& report) {
-  return std::ranges::none_of(report, [](const PassReport& ran) {
-    return std::ranges::any_of(build_passes(),
-                               [&](const Pass& pass) { return pass.name == ran.name; });
-  });
+  return report.size() < build_passes().size();
+}
+
+// Returns an error that is no fault of the compiler where the schedule was given.
+Result<void> blame(Result<void> verdict, bool is_given) {
+  if (verdict || !is_given || verdict.error().code != ErrorCode::kInternal) return verdict;
+  return make_error(ErrorCode::kVerifyFailed, "{}", verdict.error().message)
+      .with_hint("schedule the lowered graph again, or correct what was edited");
 }
 
 }  // namespace
@@ -175,7 +179,7 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   module.compact();
   const Graph& root = module.root();
   const bool is_given = is_schedule_given(*args.report);
-  if (!is_given) SLUICE_TRY(verify_result(module, args.options));
+  if (!args.report->empty()) SLUICE_TRY(blame(verify_result(module, args.options), is_given));
   const bool has_root = is_walked(root);
   const std::vector<Graph*> parts = scheduled_graphs(root);
   SLUICE_ASSIGN(WeightLayout layout, read_layout(module, parts));
@@ -202,7 +206,10 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   GraphSegments graphs;
   SLUICE_TRY(add_graphs(root, launches, parts, layout, model, graphs));
   graphs.append_to(segments);
-  SLUICE_TRY(write_om(args.output, std::move(model), segments, verify_loadable));
+  const OmCheck check = [&](const pb::ModelDef& made) {
+    return blame(verify_loadable(made), is_given);
+  };
+  SLUICE_TRY(write_om(args.output, std::move(model), segments, check));
   args.report->push_back(writing.done(module, false));
   return {};
 }
