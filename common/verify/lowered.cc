@@ -1,5 +1,7 @@
 // Level lowered: every node has a kernel or is a task by its engine; every value that occupies
 // memory has a size.
+#include <algorithm>
+
 #include "common/base/limits.h"
 #include "common/base/work.h"
 #include "common/verify/findings.h"
@@ -35,9 +37,15 @@ void check_task(const Node& node, Findings& findings) {
   }
 }
 
+// Entries are symbols of an object file that we generate: a compiled model takes no other bytes.
+bool is_entry(const std::string& name) {
+  return std::ranges::all_of(name, [](char c) { return c > ' ' && c < 127; });
+}
+
 // Checks the limits that a loader enforces.
 void check_kernel(const Kernel& kernel, Findings& findings) {
   if (kernel.entry.empty()) findings.add("a kernel has no entry name");
+  if (!is_entry(kernel.entry)) findings.add("the entry of a kernel is no name: {}", kernel.entry);
   if (kernel.blocks == 0 || kernel.blocks > kBlockLimit) {
     findings.add("kernel '{}' has {} blocks, 1 to {} are possible", kernel.entry, kernel.blocks,
                  kBlockLimit);

@@ -188,6 +188,19 @@ TEST(Verify, FixedPartHoldsFixedPlainTensors) {
   EXPECT_EQ(findings(graphs(" shapes dynamic", "string[2]"), Level::kPartitioned), "");
 }
 
+TEST(Verify, TheEntryOfAKernelIsAName) {
+  const auto graph = [](std::string_view entry) {
+    return fmt::format(
+        "sluice 1 lowered\nkernel k_1 = u8[1] [1] entry \"{}\" isa \"\" blocks 1 scratch 0 "
+        "multiply_adds 0\ngraph @m(%x: f32[4]) -> (%y) {{\n  %y: f32[4] = Relu(%x) placement "
+        "{{engine = vector, kernel = k_1}}\n}}\n",
+        entry);
+  };
+  EXPECT_EQ(findings(graph("k_2"), Level::kLowered), "");
+  EXPECT_THAT(findings(graph("k_\\xff"), Level::kLowered),
+              ::testing::HasSubstr("the entry of a kernel is no name"));
+}
+
 TEST(Verify, InputsAndOutputsLieWhereTheyAreBound) {
   const auto swap = [](std::string_view x, std::string_view z, std::string_view outputs) {
     return fmt::format(

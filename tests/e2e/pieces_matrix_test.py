@@ -19,7 +19,7 @@ from random_graphs_test import difference
 from schedules import floats, weights_of
 
 node = helper.make_node
-SIZES = {"fixed": [7, 7, 7], "bounded": [7, 1, 64], "open": [7, 1, 70]}
+SIZES = {"fixed": [70, 70, 70], "bounded": [7, 1, 64], "open": [7, 1, 70]}
 MAX_PAST = 8
 
 
@@ -36,7 +36,7 @@ def dense_nodes(pieces):
 
 
 def row_nodes(pieces):
-    """From x: f32[1, 16, n, 6]; its channels, which are stored innermost, are joined and
+    """From x: f32[1, 32, n, 22]; its channels, which are stored innermost, are joined and
     divided."""
     first = node("Conv", ["x", "v"], ["a"], pads=[1] * 4)
     if pieces == "Concat":
@@ -61,13 +61,13 @@ def state_nodes(rows):
 def make_model(sizes, state, pieces, rows):
     n = SIZES[sizes][0] if sizes == "fixed" else "n"
     nodes = row_nodes(pieces) if rows else dense_nodes(pieces)
-    weights = weights_of(w=(16, 16), v=(16, 16, 3, 3), u=(16, 16, 3, 3), t=(8, 32, 3, 3),
-                         s=(8, 8, 3, 3))
-    weights |= {"one_row": np.array([1, 1, 16], np.int64), "axis": np.array([1], np.int64)}
-    inputs, outputs = [floats("x", [1, 16, n, 6] if rows else [4, n, 16])], ["y"]
+    weights = weights_of(w=(16, 16), v=(32, 32, 3, 3), u=(32, 32, 3, 3), t=(8, 64, 3, 3),
+                         s=(16, 16, 3, 3))
+    weights |= {"one_row": np.array([1, 1, 32 if rows else 16], np.int64), "axis": np.array([1], np.int64)}
+    inputs, outputs = [floats("x", [1, 32, n, 22] if rows else [4, n, 16])], ["y"]
     if state:
         nodes = nodes + state_nodes(rows)
-        inputs, outputs = [*inputs, floats("past", [1, "past", 16])], ["y", "sum", "present"]
+        inputs, outputs = [*inputs, floats("past", [1, "past", 32 if rows else 16])], ["y", "sum", "present"]
     used = {name for one in nodes for name in one.input}
     initializers = [numpy_helper.from_array(array, name) for name, array in weights.items()
                     if name in used]
@@ -77,9 +77,9 @@ def make_model(sizes, state, pieces, rows):
 
 
 class Matrix(programs.ProgramCase):
-    def eval_steps(self, feeds, state):
+    def eval_steps(self, feeds, state, width):
         """What sluice-eval makes of the steps; the state of one goes to the next."""
-        past, found = np.zeros((1, 0, 16), np.float32), []
+        past, found = np.zeros((1, 0, width), np.float32), []
         for step, feed in enumerate(feeds):
             inputs = self.path(f"inputs{step}.npz")
             np.savez(inputs, **feed, **({"past": past} if state else {}))
@@ -117,12 +117,12 @@ class Matrix(programs.ProgramCase):
                           self.program(0, "sluice-show", "--summary", self.path("model.om")))
         self.program(0, "sluice-preprocess", self.path("model.onnx"), "-o", self.path("typed.sg"))
         random = np.random.default_rng(1)
-        dims = [(1, 16, n, 6) if rows else (4, n, 16) for n in SIZES[sizes]]
+        dims = [(1, 32, n, 22) if rows else (4, n, 16) for n in SIZES[sizes]]
         feeds = [{"x": random.uniform(-1, 1, shape).astype(np.float32)} for shape in dims]
-        self.compare(feeds, state)
+        self.compare(feeds, state, 32 if rows else 16)
 
-    def compare(self, feeds, state):
-        meant, past = self.eval_steps(feeds, state)
+    def compare(self, feeds, state, width):
+        meant, past = self.eval_steps(feeds, state, width)
         with SLUICE.Model(self.path("model.om")) as model:
             for threads in (1, 2):
                 run = model.run(threads=threads)

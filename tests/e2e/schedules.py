@@ -126,7 +126,7 @@ def rows_model(rows):
              node("Conv", ["o", "w3"], ["q0"], pads=[1] * 4),
              node("Concat", ["s1", "q0", "c2", "s0"], ["p"], axis=1),
              node("Conv", ["p", "w4"], ["q"], pads=[1] * 4)]
-    return model_of(nodes, [("x", [1, 8, rows, 6])], ["y", "z", "q"],
+    return model_of(nodes, [("x", [1, 8, rows, 18])], ["y", "z", "q"],
                     weights_of(w0=(16, 8, 3, 3), w1=(16, 8, 3, 3), w2=(16, 16, 3, 3),
                                w3=(16, 32, 3, 3), w4=(8, 64, 3, 3)))
 
@@ -151,10 +151,10 @@ def products_model():
     return model_of(nodes, [("x", [16, 16])], ["y"], weights_of(w=(16, 16)))
 
 
-MODELS = {"products": (products_model, []), "rows": (lambda: rows_model(6), []), "dense": (lambda: dense_model(5), []),
-          "bounded": (lambda: dense_model("N"), ["--dim=N=1..8"]),
+MODELS = {"products": (products_model, []), "rows": (lambda: rows_model(12), []), "dense": (lambda: dense_model(130), []),
+          "bounded": (lambda: dense_model("N"), ["--dim=N=1..130"]),
           "open": (lambda: dense_model("N"), []),
-          "bounded rows": (lambda: rows_model("N"), ["--dim=N=1..8"]),
+          "bounded rows": (lambda: rows_model("N"), ["--dim=N=1..24"]),
           "open rows": (lambda: rows_model("N"), [])}
 KINDS = [*TEXTS, *MODELS]
 
@@ -203,11 +203,11 @@ class Schedule:
     def feeds(self, seed):
         """Inputs of one size; another seed has other numbers, and where it may, another size."""
         random = np.random.default_rng(seed)
-        dims = {"rows": {"x": (1, 8, 6, 6)}, "chain": {"x": (48,)}, "pieces": {"x": (32,)},
+        dims = {"rows": {"x": (1, 8, 12, 18)}, "chain": {"x": (48,)}, "pieces": {"x": (32,)},
                 "views": {"x": (64,)}, "copies": {"x": (16,)}, "more copies": {"x": (16,)},
-                "given": {"x": (16,), "u": (16,)}, "streams": {"x": (64,), "z": (64,)}, "dense": {"x": (5, 16)}, "products": {"x": (16, 16)}}
+                "given": {"x": (16,), "u": (16,)}, "streams": {"x": (64,), "z": (64,)}, "dense": {"x": (130, 16)}, "products": {"x": (16, 16)}}
         size = 1 + seed % 8
-        own = dims.get(self.kind, {"x": (1, 8, size, 6) if "rows" in self.kind else (size, 16)})
+        own = dims.get(self.kind, {"x": (1, 8, size, 18) if "rows" in self.kind else (size, 16)})
         return {name: random.uniform(-1, 1, shape).astype(np.float32)
                 for name, shape in own.items()}
 
