@@ -95,10 +95,10 @@ class Case:
             if "may overlap and share bytes" in told:
                 who = "stream checker"
             return who, said
-        meant = self.meaning(graph) if may_mean_other else self.values
+        meant = self.semantic(graph) if may_mean_other else self.values
         return self.run(model, meant, may_mean_other)
 
-    def meaning(self, graph):
+    def semantic(self, graph):
         """What an edited graph computes, or the graph before when sluice-eval refuses it."""
         try:
             return [self.schedule.evaluate(feeds, graph) for feeds in self.feeds]
