@@ -12,7 +12,8 @@ usage: schedule_mutations_test.py FOLDER_OF_PROGRAMS [options]
                 [default: schedule-mutations in the working directory]
 
 Prints how many of a class are refused by whom. Exits 7 when one is accepted and computes other
-values, when a program ends otherwise than it may, or when more than a fifth of a class is harmless.
+values, when a program ends otherwise than it may, or when more than a fifth of a class
+is harmless (of any edits, any number may be).
 """
 import argparse
 import collections
@@ -200,7 +201,8 @@ def main():
                 file.write(text)
             print(f"{name}: {what}: {said.strip()} [{kept}]", flush=True)
     report(counts)
-    many = [name for name, row in counts.items() if row["harmless"] > MAX_HARMLESS * row.total()]
+    many = [name for name, row in counts.items()
+            if name != ANY and row["harmless"] > MAX_HARMLESS * row.total()]
     if many and not options.only:
         print("more than a fifth is harmless: " + ", ".join(many))
     return 7 if found or (many and not options.only) else 0
