@@ -63,11 +63,13 @@ def make_model(sizes, state, pieces, rows):
     nodes = row_nodes(pieces) if rows else dense_nodes(pieces)
     weights = weights_of(w=(16, 16), v=(32, 32, 3, 3), u=(32, 32, 3, 3), t=(8, 64, 3, 3),
                          s=(16, 16, 3, 3))
-    weights |= {"one_row": np.array([1, 1, 32 if rows else 16], np.int64), "axis": np.array([1], np.int64)}
+    width = 32 if rows else 16
+    weights |= {"one_row": np.array([1, 1, width], np.int64), "axis": np.array([1], np.int64)}
     inputs, outputs = [floats("x", [1, 32, n, 22] if rows else [4, n, 16])], ["y"]
     if state:
         nodes = nodes + state_nodes(rows)
-        inputs, outputs = [*inputs, floats("past", [1, "past", 32 if rows else 16])], ["y", "sum", "present"]
+        inputs.append(floats("past", [1, "past", width]))
+        outputs += ["sum", "present"]
     used = {name for one in nodes for name in one.input}
     initializers = [numpy_helper.from_array(array, name) for name, array in weights.items()
                     if name in used]

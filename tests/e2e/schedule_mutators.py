@@ -218,8 +218,8 @@ def confuse_events(text):
         events = match[2].split(", ")
         for i, event in enumerate(events):
             others = [*events[:i], *events[i + 1:]]
-            rest = f", {match[1]} = [{', '.join(others)}]" if others else ""
-            yield f"no {match[1]} of {event}", text.with_span(match.span(), rest)
+            remainder = f", {match[1]} = [{', '.join(others)}]" if others else ""
+            yield f"no {match[1]} of {event}", text.with_span(match.span(), remainder)
             for other in range(count + 1):
                 if str(other) not in events:
                     new = [*events[:i], str(other), *events[i + 1:]]

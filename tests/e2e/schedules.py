@@ -151,7 +151,8 @@ def products_model():
     return model_of(nodes, [("x", [16, 16])], ["y"], weights_of(w=(16, 16)))
 
 
-MODELS = {"products": (products_model, []), "rows": (lambda: rows_model(12), []), "dense": (lambda: dense_model(130), []),
+MODELS = {"products": (products_model, []), "rows": (lambda: rows_model(12), []),
+          "dense": (lambda: dense_model(130), []),
           "bounded": (lambda: dense_model("N"), ["--dim=N=1..130"]),
           "open": (lambda: dense_model("N"), []),
           "bounded rows": (lambda: rows_model("N"), ["--dim=N=1..24"]),
@@ -205,7 +206,8 @@ class Schedule:
         random = np.random.default_rng(seed)
         dims = {"rows": {"x": (1, 8, 12, 18)}, "chain": {"x": (48,)}, "pieces": {"x": (32,)},
                 "views": {"x": (64,)}, "copies": {"x": (16,)}, "more copies": {"x": (16,)},
-                "given": {"x": (16,), "u": (16,)}, "streams": {"x": (64,), "z": (64,)}, "dense": {"x": (130, 16)}, "products": {"x": (16, 16)}}
+                "given": {"x": (16,), "u": (16,)}, "streams": {"x": (64,), "z": (64,)},
+                "dense": {"x": (130, 16)}, "products": {"x": (16, 16)}}
         size = 1 + seed % 8
         own = dims.get(self.kind, {"x": (1, 8, size, 18) if "rows" in self.kind else (size, 16)})
         return {name: random.uniform(-1, 1, shape).astype(np.float32)

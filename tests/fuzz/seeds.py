@@ -23,7 +23,8 @@ STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize"]
 # Kind of seed -> folders of fuzz targets that take it (scripts/check --fuzz).
 TARGETS = {"onnx": ["onnx"], "typed": ["graph-file", "run-graph"], "partitioned": ["graph-file"],
            "lowered": ["graph-file", "run-graph"], "om": ["compiled-model", "bind-part"], "text":
-           ["graph-text"], "scheduled": ["graph-file"], "schedule": ["graph-text"], "loops": ["loop-text"], "rules": ["rules"], "profile": ["profile"],
+           ["graph-text"], "scheduled": ["graph-file"], "schedule": ["graph-text"], "loops":
+           ["loop-text"], "rules": ["rules"], "profile": ["profile"],
            "control": ["control"]}
 
 RULES = """[
@@ -286,8 +287,8 @@ def scheduled_seeds(programs, folder):
     scratch = os.path.join(folder, "scratch")
     for name, text in schedules.TEXTS.items():
         path = os.path.join(scratch, name.replace(" ", "-") + ".lowered")
-        subprocess.run([os.path.join(programs, "sluice-as"), "-", "-o", path], check=True, text=True,
-                       input="sluice 1 lowered after subgraph-optimize\n" + text + "\n")
+        subprocess.run([os.path.join(programs, "sluice-as"), "-", "-o", path], check=True,
+                       text=True, input="sluice 1 lowered after subgraph-optimize\n" + text + "\n")
         build_seeds(programs, folder, name.replace(" ", "-"), path)
     for name, (make, _) in schedules.MODELS.items():
         compile_seeds(programs, folder, name.replace(" ", "-"),
