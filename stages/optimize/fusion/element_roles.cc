@@ -91,6 +91,14 @@ bool reads_once(Op op) {
   }
 }
 
+// Returns whether an operand occurs twice: a kernel writes it to one place only.
+bool repeats_operand(const Node& concat) {
+  std::vector<const Value*> operands;
+  for (size_t i = 0; i < concat.input_count(); ++i) operands.push_back(concat.input(i));
+  std::ranges::sort(operands, {}, [](const Value* value) { return value->id(); });
+  return std::ranges::adjacent_find(operands) != operands.end();
+}
+
 }  // namespace
 
 bool only_splits(const std::vector<Dim>& from, const std::vector<Dim>& to) {
@@ -128,7 +136,8 @@ Role find_role(const Node& node) {
 }
 
 bool joins_pieces(const Node& node) {
-  if (node.op() != Op::kConcat || !is_worth_pieces(node.output())) return false;
+  if (node.op() != Op::kConcat || !is_worth_pieces(node.output()) || repeats_operand(node))
+    return false;
   for (size_t i = 0; i < node.input_count(); ++i) {
     const Node* producer = node.input(i)->producer();
     while (producer != nullptr && is_view(*producer)) producer = producer->input(0)->producer();
