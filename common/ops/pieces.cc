@@ -18,20 +18,6 @@ namespace {
 constexpr int64_t kPieceAlignment = 4;
 constexpr int64_t kBytesPerTask = 8192;  // are copied while a task begins and ends
 
-const Value& whole_of(const Node& node) {
-  return node.op() == Op::kConcat ? node.output() : *node.input(0);
-}
-
-std::vector<const Value*> pieces_of(const Node& node) {
-  std::vector<const Value*> pieces;
-  if (node.op() == Op::kConcat) {
-    for (size_t i = 0; i < node.input_count(); ++i) pieces.push_back(node.input(i));
-  } else {
-    for (size_t k = 0; k < node.output_count(); ++k) pieces.push_back(&node.output(k));
-  }
-  return pieces;
-}
-
 size_t joined_axis(const Node& node) {
   const int64_t axis = node.op() == Op::kConcat ? node.get(attributes::Concat::axis)
                                                 : node.get(attributes::Split::axis);
@@ -72,6 +58,25 @@ size_t outermost_stored(const StorageMap& map, size_t logical) {
 }  // namespace
 
 bool is_piecewise(const Node& node) { return node.op() == Op::kConcat || node.op() == Op::kSplit; }
+
+const Value& whole_of(const Node& node) {
+  return node.op() == Op::kConcat ? node.output() : *node.input(0);
+}
+
+std::vector<const Value*> pieces_of(const Node& node) {
+  std::vector<const Value*> pieces;
+  if (node.op() == Op::kConcat) {
+    for (size_t i = 0; i < node.input_count(); ++i) pieces.push_back(node.input(i));
+  } else {
+    for (size_t k = 0; k < node.output_count(); ++k) pieces.push_back(&node.output(k));
+  }
+  return pieces;
+}
+
+std::optional<uint32_t> copied_output(const Node& node) {
+  if (node.op() != Op::kMemCopy || !node.has(attributes::MemCopy::output)) return std::nullopt;
+  return static_cast<uint32_t>(node.get(attributes::MemCopy::output));
+}
 
 const Value& viewed(const Value& value) {
   const Value* base = &value;
@@ -139,9 +144,8 @@ void Pieces::enter(const Value& value) {
 void Pieces::pin_outputs() {
   std::vector<bool> is_copied(graph_.outputs().size(), false);
   for (const Node& node : graph_.nodes()) {
-    if (node.op() != Op::kMemCopy || !node.has(attributes::MemCopy::output)) continue;
-    const auto output = static_cast<size_t>(node.get(attributes::MemCopy::output));
-    if (output < is_copied.size()) is_copied[output] = true;
+    const auto output = copied_output(node);
+    if (output && *output < is_copied.size()) is_copied[*output] = true;
   }
   for (size_t k = 0; k < is_copied.size(); ++k) {
     const Value& value = viewed(*graph_.outputs()[k]);

@@ -14,6 +14,12 @@ namespace sluice {
 
 // Returns whether the node puts values together or takes one apart: a Concat or Split.
 bool is_piecewise(const Node& node);
+// Return the whole of such a node, and its pieces in order.
+const Value& whole_of(const Node& node);
+std::vector<const Value*> pieces_of(const Node& node);
+
+// Returns the output of its graph that a copy of resolve-conflicts fills, else nothing.
+std::optional<uint32_t> copied_output(const Node& node);
 
 // Returns the value whose bytes a view shows, through views; the value itself where it is none.
 const Value& viewed(const Value& value);

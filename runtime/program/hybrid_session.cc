@@ -80,7 +80,8 @@ class HybridSession : public Session {
         const Run* bound = run_.part(part);  // null: the part was not called
         const pb::FixedPart& lowered =
             bound != nullptr ? bound->model().part() : def().parts(static_cast<int>(part)).fixed();
-        add_node_times(def(), names_, lowered, parts[part], nodes);
+        add_node_times(def(), names_, lowered, bound != nullptr ? &bound->model() : nullptr,
+                       parts[part], nodes);
         continue;
       }
       node.kernel = kernel_of(i);

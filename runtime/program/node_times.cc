@@ -19,24 +19,24 @@ bool covers(const Column& column, uint32_t node) {
 }
 
 // Returns the bytes of a value's own elements: without what lies between its rows.
-uint64_t own_bytes(const pb::ModelDef& model, const pb::FixedPart& part, int value) {
-  if (part.value_capacity_size() == 0 || part.value_capacity(value) == 0)
+uint64_t own_bytes(const pb::FixedPart& part, const StaticModel* bound, int value) {
+  if (bound == nullptr || part.value_capacity_size() == 0 || part.value_capacity(value) == 0)
     return part.value_bytes(value);
-  const pb::TypeDef& type = model.types(static_cast<int>(part.value_type(value)));
+  const pb::TypeDef& type = bound->def().types(static_cast<int>(part.value_type(value)));
   uint64_t elements = 1;
-  for (const int64_t dim : type.dims())
-    elements *= static_cast<uint64_t>(std::max<int64_t>(dim, 0));
+  for (const int64_t extent : bound->extents(part.value_type(value)))
+    elements *= static_cast<uint64_t>(extent);
   return dtype_bytes(static_cast<DType>(type.dtype()), elements);
 }
 
 // Adds the bytes of a task's operands that are present.
-void add_bytes(const pb::ModelDef& model, const pb::FixedPart& part, int task, NodeTime& node) {
+void add_bytes(const pb::FixedPart& part, const StaticModel* bound, int task, NodeTime& node) {
   constexpr uint32_t kAbsent = 0xffffffff;
   const uint32_t begin = task == 0 ? 0 : part.task_operand_end(task - 1);
   for (uint32_t i = begin; i < part.task_operand_end(task); ++i) {
     const uint32_t value = part.operand(static_cast<int>(i));
     if (value == kAbsent) continue;
-    const uint64_t bytes = own_bytes(model, part, static_cast<int>(value));
+    const uint64_t bytes = own_bytes(part, bound, static_cast<int>(value));
     node.operand_bytes += bytes;
     if (i - begin < part.task_outputs(task)) node.result_bytes += bytes;
   }
@@ -79,7 +79,8 @@ double median_ms(const std::vector<std::vector<TaskTime>>& runs, size_t task) {
 }
 
 void add_node_times(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part,
-                    const std::vector<std::vector<TaskTime>>& runs, std::vector<NodeTime>& nodes) {
+                    const StaticModel* bound, const std::vector<std::vector<TaskTime>>& runs,
+                    std::vector<NodeTime>& nodes) {
   std::vector<int> slot(model.nodes(), -1);
   for (int task = 0; task < part.task_kind_size(); ++task) {
     if (!is_work(part, task)) continue;
@@ -91,7 +92,7 @@ void add_node_times(const pb::ModelDef& model, const NodeNames& names, const pb:
     NodeTime& node = nodes[static_cast<size_t>(index)];
     node.ms += median_ms(runs, static_cast<size_t>(task));
     node.tasks += 1;
-    add_bytes(model, part, task, node);
+    add_bytes(part, bound, task, node);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "common/base/json.h"
 #include "common/omfile/om_names.h"
 #include "runtime/device/task_queue.h"
+#include "runtime/executor/static_model.h"
 
 namespace sluice {
 
@@ -28,10 +29,11 @@ NodeTime describe_node(const pb::ModelDef& model, const NodeNames& names, uint32
 
 double median_ms(const std::vector<std::vector<TaskTime>>& runs, size_t task);
 
-// Appends the nodes of a fixed part, or of one that is bound to sizes, to `nodes`. runs: one time
-// per task.
+// Appends the nodes of a part to `nodes`. bound: the part with its sizes; null where it did not
+// run. runs: one time per task.
 void add_node_times(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part,
-                    const std::vector<std::vector<TaskTime>>& runs, std::vector<NodeTime>& nodes);
+                    const StaticModel* bound, const std::vector<std::vector<TaskTime>>& runs,
+                    std::vector<NodeTime>& nodes);
 
 // Makes the event that names a track, and an event on a track. start_ns: the trace's zero.
 Json track_event(int track, const std::string& name);

@@ -44,7 +44,7 @@ class StaticSession : public Session {
     std::vector<std::vector<TaskTime>> times(static_cast<size_t>(runs));
     for (auto& one : times) SLUICE_TRY(run_once_timed(one));
     std::vector<NodeTime> nodes;
-    add_node_times(def(), names_, part(), times, nodes);
+    add_node_times(def(), names_, part(), &run_.model(), times, nodes);
     return nodes;
   }
 

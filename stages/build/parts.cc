@@ -41,9 +41,4 @@ Result<void> check_streams(const Graph& graph) {
   return {};
 }
 
-std::optional<uint32_t> copied_output(const Node& node) {
-  if (node.op() != Op::kMemCopy || !node.has(attributes::MemCopy::output)) return std::nullopt;
-  return static_cast<uint32_t>(node.get(attributes::MemCopy::output));
-}
-
 }  // namespace sluice

@@ -1,7 +1,6 @@
 // The graphs that become task lists.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "common/base/result.h"
@@ -23,8 +22,5 @@ TaskKind task_kind(const Node& node);
 
 // Returns kVerifyFailed when a task has no stream: assign-streams was left out.
 Result<void> check_streams(const Graph& graph);
-
-// Returns the output of its graph that a copy of resolve-conflicts fills, else nothing.
-std::optional<uint32_t> copied_output(const Node& node);
 
 }  // namespace sluice

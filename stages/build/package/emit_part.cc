@@ -205,14 +205,10 @@ void PartEmitter::emit_no_task(const Node& node) {
 }
 
 void PartEmitter::emit_pieces(const Node& node) {
-  const auto emit = [&](const Value& piece, const Value& whole) {
-    part_.add_piece_value(value_id(piece));
-    part_.add_piece_of(value_id(whole));
-  };
-  for (size_t i = 0; node.op() == Op::kConcat && i < node.input_count(); ++i)
-    emit(*node.input(i), node.output());
-  for (size_t k = 0; node.op() == Op::kSplit && k < node.output_count(); ++k)
-    emit(node.output(k), *node.input(0));
+  for (const Value* piece : pieces_of(node)) {
+    part_.add_piece_value(value_id(*piece));
+    part_.add_piece_of(value_id(whole_of(node)));
+  }
 }
 
 void PartEmitter::emit_view(const Value& value) {

@@ -8,8 +8,7 @@
 // nodes of equal bodies (common/pass/merge_equal.h); never for random ops, control flow, nodes that
 // run after others or that the placement keeps. Left alone are
 //   - results that are appended to in place: each is one state's memory;
-//   - Concat, Split, and what a Concat joins: a value can be a piece of one whole only, and a
-//   second
+//   - Concat, Split, and what a Concat joins: a value can be a piece of one whole only, and another
 //     whole would cost a copy (mark-no-task).
 //
 // Must run after link-subgraphs, which makes the packings of equal weights one constant.

@@ -33,7 +33,6 @@
 //
 // Must run after the passes that take copies out, and before mark-no-task, which must know which
 // values are outputs themselves.
-#include <algorithm>
 #include <set>
 
 #include "common/ops/attributes.h"
@@ -54,30 +53,6 @@ void add_copy(Graph& graph, size_t output) {
   copy.placement.engine = EngineId::kRts;
 }
 
-// What makes the bytes that an output shows.
-enum class Source : uint8_t { kTask, kOutput, kInput, kConstant };
-
-struct OutputPair {
-  Source source;
-  bool is_copied;
-};
-constexpr OutputPair kOutputPairs[] = {
-    {Source::kTask, false},
-    {Source::kOutput, true},
-    {Source::kInput, true},
-    {Source::kConstant, true},
-};
-
-Source source_of(const Value& base, bool is_output_already) {
-  if (base.is_constant()) return Source::kConstant;
-  if (base.producer() == nullptr) return Source::kInput;
-  return is_output_already ? Source::kOutput : Source::kTask;
-}
-
-bool is_copied(Source source) {
-  return std::ranges::find(kOutputPairs, source, &OutputPair::source)->is_copied;
-}
-
 // A copy that the graph has already fills no output: it is a value like others.
 bool release_copies(Graph& graph) {
   bool changed = false;
@@ -94,8 +69,8 @@ bool add_copies(Graph& graph) {
   bool changed = release_copies(graph);
   for (size_t k = 0; k < graph.outputs().size(); ++k) {
     const Value& base = viewed(*graph.outputs()[k]);
-    const bool is_new = outputs.insert(&base).second;
-    if (!is_copied(source_of(base, !is_new))) continue;
+    const bool is_first = outputs.insert(&base).second;
+    if (is_first && base.producer() != nullptr) continue;
     add_copy(graph, k);
     changed = true;
   }

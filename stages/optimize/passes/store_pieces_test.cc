@@ -55,7 +55,7 @@ TEST(StorePieces, CascadesHaveOneWidth) {
                  graph(part(16, 48), part(16, 48), part(32, 48), part(16, 48)));
 }
 
-TEST(StorePieces, AnInputIsCopiedToItsPlace) {
+TEST(StorePieces, AnOperandThatRepeatsIsCopiedToItsOtherPlace) {
   expect_rewrite(store_pieces, with_head("  %b: " + nhwc(16) + R"( = TransData(%x)
   %a: )" + nhwc(16) + R"( = Conv(%b, %w)
   %c: )" + nhwc(32) + R"( = Concat(%a, %a) {axis = 1}
@@ -77,6 +77,19 @@ TEST(StorePieces, ResultsOfASplitBecomePartsOfItsOperand) {
                      " = Add(%b, %c)\n  %y: f32[1, 8, 16, 16] = TransData(%d)\n");
   };
   expect_rewrite(store_pieces, graph(nhwc(8)), graph(part(8, 16)));
+}
+
+// An output is whole, so that part is copied out; the Split has no task nevertheless.
+TEST(StorePieces, AResultThatIsAnOutputIsCopiedOut) {
+  const auto graph = [](const std::string& b, const std::string& copy, const std::string& c) {
+    return "graph @main(%x: f32[1, 16, 16, 16]) -> (%b, %y) {\n" + std::string(kSquare) +
+           "  %a: " + nhwc(16) + " = Conv(%x, %w)\n  " + b + ", %c: " + c +
+           " = Split(%a) {axis = 1, num_outputs = 2}\n" + copy + "  %y: " + nhwc(8) +
+           " = Sin(%c)\n}\n";
+  };
+  expect_rewrite(store_pieces, graph("%b: " + nhwc(8), "", nhwc(8)),
+                 graph("%\"b:part\": " + part(8, 16),
+                       "  %b: " + nhwc(8) + " = TransData(%\"b:part\")\n", part(8, 16)));
 }
 
 // Parts without gaps between them need no storage.
