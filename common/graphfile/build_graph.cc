@@ -208,7 +208,7 @@ class GraphBufferWriter {
         placement.parallel_group, placement.no_task, placement.keep, placement.no_fold,
         static_cast<uint8_t>(placement.precision), id_of(placement.super_kernel_scope),
         engine(placement.engine), placement.stream, numbers(placement.waits),
-        numbers(placement.records));
+        numbers(placement.records), id_of(placement.memory_class), id_of(placement.layouts));
   }
 
   flatbuffers::Offset<flatbuffers::Vector<uint32_t>> numbers(const std::vector<uint32_t>& list) {
@@ -237,13 +237,26 @@ class GraphBufferWriter {
     flatbuffers::Offset<flatbuffers::Vector<const fb::MemoryBuffer*>> buffers;
     flatbuffers::Offset<flatbuffers::Vector<const fb::LiveRange*>> live;
     flatbuffers::Offset<flatbuffers::Vector<const fb::MemoryPlace*>> places;
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::DeviceMemory>>> memories;
   };
+
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::DeviceMemory>>> memories(
+      const Graph& graph) {
+    if (graph.memories.empty()) return 0;
+    std::vector<flatbuffers::Offset<fb::DeviceMemory>> rows;
+    for (const DeviceMemory& memory : graph.memories) {
+      rows.push_back(fb::CreateDeviceMemory(builder_, strings_.id(memory.name),
+                                            builder_.CreateVector(memory.sub_memories)));
+    }
+    return builder_.CreateVector(rows);
+  }
 
   Schedule schedule(const Graph& graph) {
     Schedule schedule;
     std::vector<uint32_t> streams;
     for (const std::string& name : graph.streams) streams.push_back(strings_.id(name));
     schedule.streams = numbers(streams);
+    schedule.memories = memories(graph);
     if (graph.buffers.empty()) return schedule;
     std::vector<fb::MemoryBuffer> buffers;
     std::vector<fb::LiveRange> live;
@@ -291,7 +304,7 @@ class GraphBufferWriter {
         builder_, static_cast<uint8_t>(graph.role), static_cast<uint32_t>(graph.inputs().size()),
         graph.captures, outputs_offset, types_offset, segments_offset, storages_offset,
         builder_.CreateVector(nodes), static_cast<uint8_t>(graph.shapes), engine(graph.engine),
-        facts.streams, facts.buffers, facts.live, facts.places);
+        facts.streams, facts.buffers, facts.live, facts.places, facts.memories);
   }
 
   const Module& module_;

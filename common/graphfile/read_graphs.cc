@@ -178,18 +178,24 @@ class GraphReader {
   Result<void> add_placement(const fb::Placement& row, Node& node) {
     const bool kernel_fits =
         row.kernel() >= -1 && row.kernel() < static_cast<int64_t>(tables_.kernels.size());
-    const bool label_fits =
-        row.stream_label() >= -1 && row.stream_label() < static_cast<int64_t>(strings_.size());
-    const bool scope_fits = row.super_kernel_scope() >= -1 &&
-                            row.super_kernel_scope() < static_cast<int64_t>(strings_.size());
+    const auto is_text = [&](int32_t id) {
+      return id >= -1 && id < static_cast<int64_t>(strings_.size());
+    };
     const bool precision_fits = row.precision() <= static_cast<uint8_t>(Precision::kBF16);
-    if (!kernel_fits || !label_fits || !scope_fits || !precision_fits)
+    if (!kernel_fits || !is_text(row.stream_label()) || !is_text(row.super_kernel_scope()) ||
+        !is_text(row.memory_class()) || !is_text(row.layouts()) || !precision_fits)
       return bad_file("the placement of node {} makes no sense", node.id());
     Placement& placement = node.placement;
     SLUICE_ASSIGN(placement.engine, engine(row.engine_name()));
     if (row.kernel() >= 0) placement.kernel = tables_.kernels[static_cast<size_t>(row.kernel())];
-    if (row.stream_label() >= 0) {
-      SLUICE_ASSIGN(placement.stream_label, string(row.stream_label()));
+    const std::pair<int32_t, std::string*> texts[] = {
+        {row.stream_label(), &placement.stream_label},
+        {row.super_kernel_scope(), &placement.super_kernel_scope},
+        {row.memory_class(), &placement.memory_class},
+        {row.layouts(), &placement.layouts}};
+    for (const auto& [id, text] : texts) {
+      if (id < 0) continue;
+      SLUICE_ASSIGN(*text, string(id));
     }
     placement.stage_level = row.stage_level();
     placement.parallel_group = row.parallel_group();
@@ -200,9 +206,6 @@ class GraphReader {
     placement.stream = row.stream();
     SLUICE_TRY(add_events(row.waits(), placement.waits));
     SLUICE_TRY(add_events(row.records(), placement.records));
-    if (row.super_kernel_scope() >= 0) {
-      SLUICE_ASSIGN(placement.super_kernel_scope, string(row.super_kernel_scope()));
-    }
     return {};
   }
 

@@ -14,6 +14,22 @@ Result<void> read_streams(const fb::Graph& row, const std::vector<std::string_vi
   return {};
 }
 
+Result<void> read_memories(const fb::Graph& row, const std::vector<std::string_view>& strings,
+                           Graph& graph, Budget& budget) {
+  for (size_t i = 0; i < size_of(row.memories()); ++i) {
+    const fb::DeviceMemory& each = *row.memories()->Get(static_cast<uint32_t>(i));
+    if (each.name() >= strings.size()) return bad_file("a memory has the name {}", each.name());
+    SLUICE_TRY(budget.charge(strings[each.name()].size() + sizeof(DeviceMemory), 1));
+    SLUICE_TRY(budget.charge(size_of(each.sub_memories()), sizeof(uint64_t)));
+    if (!is_aligned(each.sub_memories())) return bad_file("sub-memories are not aligned");
+    DeviceMemory& memory = graph.memories.emplace_back();
+    memory.name = strings[each.name()];
+    if (each.sub_memories() != nullptr)
+      memory.sub_memories.assign(each.sub_memories()->begin(), each.sub_memories()->end());
+  }
+  return {};
+}
+
 Result<void> read_buffers(const fb::Graph& row, const FileTables& tables, Graph& graph,
                           Budget& budget) {
   SLUICE_TRY(budget.charge(size_of(row.buffers()), sizeof(fb::MemoryBuffer)));
@@ -61,6 +77,7 @@ Result<void> read_places(const fb::Graph& row, const FileTables& tables, Graph& 
 Result<void> read_schedule(const fb::Graph& row, const std::vector<std::string_view>& strings,
                            const FileTables& tables, Graph& graph, Budget& budget) {
   SLUICE_TRY(read_streams(row, strings, graph, budget));
+  SLUICE_TRY(read_memories(row, strings, graph, budget));
   SLUICE_TRY(read_buffers(row, tables, graph, budget));
   SLUICE_TRY(read_live_ranges(row, graph, budget));
   return read_places(row, tables, graph, budget);

@@ -51,6 +51,8 @@ constexpr AnnotationRow kTable[] = {
      [](Placement& p, std::string_view v) { return set_number(p.parallel_group, v); }},
     {"super_kernel_scope", "any text",
      [](Placement& p, std::string_view v) { return set_text(p.super_kernel_scope, v); }},
+    {"memory_class", "any text",
+     [](Placement& p, std::string_view v) { return set_text(p.memory_class, v); }},
     {"precision", "keep, f32, f16 or bf16", set_precision},
     {"keep", "true or false", [](Placement& p, std::string_view v) { return set_flag(p.keep, v); }},
     {"no_fold", "true or false",

@@ -142,6 +142,7 @@ Node& ModuleMapper::clone_node(const Node& node, Graph& into, std::vector<Value*
 void ModuleMapper::copy_schedule(const Graph& source, const std::vector<Value*>& values,
                                  const std::vector<Node*>& nodes, Graph& copy) {
   copy.streams = source.streams;
+  copy.memories = source.memories;
   for (MemoryBuffer buffer : source.buffers) {
     buffer.bytes = dim(buffer.bytes);
     buffer.offset = dim(buffer.offset);

@@ -277,9 +277,11 @@ class Graph {
   uint32_t captures = 0;  // the number of trailing inputs that are captured outer values
   EngineId engine = EngineId::kNone;
   ShapeClass shapes = ShapeClass::kFixed;
-  // Facts of the schedule (docs/schedule.md): the streams that nodes run in, by name, and the
-  // buffers that values lie in.
+  // Facts of the schedule (docs/schedule.md): the streams that nodes run in, by name, the classes
+  // of memory (none: the device has one, which is allocated at once), and the buffers that values
+  // lie in.
   std::vector<std::string> streams = {};
+  std::vector<DeviceMemory> memories = {};
   std::vector<MemoryBuffer> buffers = {};
 
  private:

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,10 +30,21 @@ struct LiveRange {
   auto operator<=>(const LiveRange&) const = default;
 };
 
+// A class of the device's memory that a graph's values are made in: one that its profile names
+// (DeviceProfile::memory_classes).
+struct DeviceMemory {
+  std::string name;  // "hbm"
+  // The bytes of each allocation that it is made of, in the order of offsets.
+  std::vector<uint64_t> sub_memories = {};
+  bool operator==(const DeviceMemory&) const = default;
+};
+
 // Consecutive bytes that no value outside of it shares while it is live.
 struct MemoryBuffer {
   MemoryClass memory = MemoryClass::kArena;
-  uint32_t binding = 0;              // kInput, kOutput: its index; constant inputs do not count
+  // kInput, kOutput: its index; constant inputs do not count. kArena: into Graph::memories, where
+  // there are any.
+  uint32_t binding = 0;
   Dim bytes = Dim::fixed(0);         // unknown where a value in it has no known size
   Dim offset = Dim::unknown();       // from the start of its class; unknown: placed when bound
   std::vector<LiveRange> live = {};  // by stream; empty for kWeights

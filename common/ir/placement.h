@@ -26,7 +26,9 @@ bool is_composite(EngineId engine);
 
 struct Placement {
   EngineId engine = EngineId::kNone;
-  KernelId kernel = -1;      // lowered: the kernel this node launches
+  KernelId kernel = -1;  // lowered: the kernel this node launches
+  // Lowered: how the operands lie that the kernel was made for (kernel_layouts); empty: all dense.
+  std::string layouts = {};
   std::string stream_label;  // user's or compiler's; empty: none
   int32_t stream = -1;       // scheduled: the stream that it runs in, of Graph::streams
   // Scheduled: the events that are recorded before it runs, and those that it records when done.
@@ -35,6 +37,7 @@ struct Placement {
   int32_t stage_level = -1;  // user's pipeline stage; -1: none
   int32_t parallel_group = -1;
   std::string super_kernel_scope;          // user's; empty: none
+  std::string memory_class = {};           // user's, of its results; empty: the device's first
   Precision precision = Precision::kNone;  // user's
   bool no_task = false;                    // its result is a view of its input: nothing runs
   bool keep = false;                       // no pass may remove it

@@ -1,5 +1,7 @@
 #include "common/ir/value_storage.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "common/ir/append_axis.h"
@@ -15,6 +17,13 @@ Dim stored_extent(Module& module, const StoredAxis& axis, const Dim& dim) {
   return module.make_dim(table.ceil_divide(
       dim.is_fixed() ? table.constant(dim.value) : static_cast<ExpressionId>(dim.value),
       table.constant(axis.divisor)));
+}
+
+std::string layout_name(const Value* value) {
+  if (value == nullptr || value->storage() == nullptr) return "dense";
+  const std::string name = storage_map_name(value->storage()->map);
+  const auto axis = row_axis(*value);
+  return axis ? fmt::format("{} of {}", name, value->storage()->dims[*axis].value) : name;
 }
 
 }  // namespace
@@ -102,6 +111,19 @@ std::optional<std::vector<ExpressionId>> stored_strides(const Value& value) {
     stride = table.multiply(stride, *extent);
   }
   return strides;
+}
+
+std::string operand_layouts(const Node& node) {
+  bool is_dense = true;
+  std::string text;
+  const auto add = [&](const Value* value, std::string_view separator) {
+    is_dense = is_dense && (value == nullptr || value->storage() == nullptr ||
+                            (is_stored_dense(*value) && !row_axis(*value)));
+    text.append(separator).append(layout_name(value));
+  };
+  for (size_t i = 0; i < node.input_count(); ++i) add(node.input(i), i == 0 ? "" : ", ");
+  for (size_t k = 0; k < node.output_count(); ++k) add(&node.output(k), k == 0 ? " -> " : ", ");
+  return is_dense ? "" : text;
 }
 
 }  // namespace sluice

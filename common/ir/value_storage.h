@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "common/ir/graph.h"
 
@@ -32,5 +33,9 @@ void store_rows(Value& value, size_t axis, int64_t capacity);
 // Returns the bytes from one index to the next along each stored axis of a ranked tensor, outermost
 // first; nothing when one has no known extent or elements are no whole bytes.
 std::optional<std::vector<ExpressionId>> stored_strides(const Value& value);
+
+// Returns how the operands of a node lie, its results last: "nhwc of 32, dense -> nhwc", where 32
+// is the extent of the wider rows that its rows are parts of; empty where all are dense.
+std::string operand_layouts(const Node& node);
 
 }  // namespace sluice

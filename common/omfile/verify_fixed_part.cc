@@ -12,6 +12,7 @@
 #include "common/omfile/om_names.h"
 #include "common/omfile/om_types.h"
 #include "common/omfile/pieces.h"
+#include "common/omfile/sub_memories.h"
 #include "common/omfile/verify_model.h"
 
 namespace sluice {
@@ -85,6 +86,15 @@ class FixedPartRules {
     const pb::MemoryDef& memory = part_.memory();
     if (memory.arena_bytes() > kOmArenaLimit)
       return bad("an arena of {} bytes, at most {}", memory.arena_bytes(), kOmArenaLimit);
+    uint64_t bytes = 0;
+    for (const pb::SubMemoryDef& each : memory.sub_memories()) {
+      if (each.bytes() % kOmValueAlignment != 0 || each.bytes() > memory.arena_bytes() - bytes)
+        return bad("a sub-memory of {} bytes after {} of an arena of {}", each.bytes(), bytes,
+                   memory.arena_bytes());
+      bytes += each.bytes();
+    }
+    if (memory.sub_memories_size() > 0 && bytes < memory.arena_bytes())
+      return bad("the sub-memories have {} bytes, their arena {}", bytes, memory.arena_bytes());
     if (memory.scratch_bytes() > kScratchLimit)
       return bad("{} bytes of scratch per worker, at most {}", memory.scratch_bytes(),
                  kScratchLimit);
@@ -100,6 +110,7 @@ class FixedPartRules {
 
   // Sizes the regions. Bindings of parts under a root were not checked with the model's.
   Result<void> size_regions() {
+    arena_ends_ = arena_ends(part_.memory());
     region_bytes_ = {part_.memory().arena_bytes(), segment_bytes(model_, pb::SEGMENT_WEIGHTS)};
     for (const Bindings* bindings : {&part_inputs(model_, part_), &part_outputs(model_, part_)}) {
       for (const pb::BindingDef& binding : *bindings) {
@@ -150,6 +161,10 @@ class FixedPartRules {
       return bad("value {} ('{}') at bytes {} + {} leaves its region of {}", v, name(v), offset,
                  bytes, region);
     }
+    if (is_placed && part_.value_region(v) == pb::REGION_ARENA &&
+        bytes > arena_ends_[allocation_of(arena_ends_, offset)] - offset)
+      return bad("value {} ('{}') at bytes {} + {} reaches from one sub-memory into the next", v,
+                 name(v), offset, bytes);
     SLUICE_ASSIGN(const auto dense, sizes_.bytes(part_.value_type(v)));
     if (is_appended(static_cast<uint32_t>(v)) &&
         !has_capacity(model_, part_, sizes_, is_bound_, static_cast<uint32_t>(v)))
@@ -349,6 +364,7 @@ class FixedPartRules {
   const int tasks_;
   const int values_;
   std::vector<uint64_t> region_bytes_;
+  std::vector<uint64_t> arena_ends_;  // of its allocations
   std::vector<int> recorded_;
 };
 

@@ -44,6 +44,14 @@ std::string layout_reason(const Value& whole, const Value& piece) {
   return {};
 }
 
+constexpr std::string_view kOtherClass = "it lies in another class of memory";
+
+// Returns whether the memory that a value is made in is that of the node which takes it apart, or
+// puts it together with others.
+bool is_of_other_class(const Node& node, const Value& operand) {
+  return memory_class_of(operand) != node.placement.memory_class;
+}
+
 // Returns the stored axis that the whole is divided along: where it is stored in blocks, that of
 // whole blocks.
 size_t outermost_stored(const StorageMap& map, size_t logical) {
@@ -85,6 +93,12 @@ const Value& viewed(const Value& value) {
   };
   while (is_view(base->producer())) base = base->producer()->input(0);
   return *base;
+}
+
+const std::string& memory_class_of(const Value& value) {
+  static const std::string none;
+  const Node* producer = viewed(value).producer();
+  return producer == nullptr ? none : producer->placement.memory_class;
 }
 
 bool is_worth_pieces(const Value& whole) {
@@ -202,7 +216,12 @@ Pieces::TaskReason Pieces::task_reason(const Node& node) {
   std::vector<Part> parts;
   if (append_axis(whole_of(node))) return {"it appends to a state", {}};
   if (std::string reason = add_parts(node, parts); !reason.empty()) return {reason, {}};
-  const std::vector<std::string_view> reasons = groups_.reasons(whole_of(node).id(), parts);
+  if (node.op() == Op::kSplit && is_of_other_class(node, *node.input(0)))
+    return {fmt::format("{}: {}", label(*node.input(0)), kOtherClass), {}};
+  std::vector<std::string_view> reasons = groups_.reasons(whole_of(node).id(), parts);
+  for (size_t i = 0; node.op() == Op::kConcat && i < parts.size(); ++i) {
+    if (is_of_other_class(node, *node.input(i))) reasons[i] = kOtherClass;
+  }
   const auto refused = std::ranges::find_if(reasons, [](std::string_view r) { return !r.empty(); });
   if (refused == reasons.end()) return {};
   if (node.op() == Op::kConcat) return copies(node, parts, reasons);
@@ -240,6 +259,7 @@ Pieces::TaskReason Pieces::copies(const Node& node, const std::vector<Part>& par
 std::string Pieces::copy_reason(const Node& concat, size_t operand, const Value& original) {
   std::vector<Part> parts;
   if (std::string reason = add_parts(concat, parts); !reason.empty()) return reason;
+  if (is_of_other_class(concat, original)) return std::string(kOtherClass);
   parts[operand].value = original.id();
   return std::string(groups_.reasons(concat.output().id(), parts)[operand]);
 }

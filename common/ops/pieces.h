@@ -24,6 +24,9 @@ std::optional<uint32_t> copied_output(const Node& node);
 // Returns the value whose bytes a view shows, through views; the value itself where it is none.
 const Value& viewed(const Value& value);
 
+// Returns the class of memory that the node names which makes what a value shows; empty: none.
+const std::string& memory_class_of(const Value& value);
+
 // Returns whether copying a whole costs more than that its pieces' kernels are made for it: from 16
 // KiB on, at nominal sizes. A whole that is smaller is in the cache, and so are its pieces.
 bool is_worth_pieces(const Value& whole);

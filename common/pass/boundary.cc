@@ -37,6 +37,7 @@ std::string plan_obstacle(const Node& first, const Node& node) {
     return differ("parallel group");
   if (node.placement.super_kernel_scope != first.placement.super_kernel_scope)
     return differ("super-kernel scope");
+  if (node.placement.memory_class != first.placement.memory_class) return differ("memory class");
   if (node.placement.engine != first.placement.engine) return differ("engine");
   return {};
 }

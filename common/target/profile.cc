@@ -6,6 +6,7 @@
 #include <bit>
 #include <iterator>
 
+#include "common/base/engine_name.h"
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/target/profile_engines.h"
@@ -77,6 +78,15 @@ class ProfileReader {
       element.read_int("cost", engine.cost, {0, kMaxCost});
       element.read("ops", engine.ops);
       out.push_back(std::move(engine));
+    });
+  }
+  void read(std::string_view key, std::vector<MemoryClassLimits>& out) {
+    for_each(key, [&](ProfileReader& element) {
+      MemoryClassLimits limits;
+      element.read("name", limits.name);
+      element.read_optional_int("alignment", limits.alignment, kAlignment);
+      element.read_optional_int("sub_memory_bytes", limits.sub_memory_bytes, kSubMemoryBytes);
+      out.push_back(std::move(limits));
     });
   }
   void read(std::string_view key, std::vector<CompositeEngine>& out) {
@@ -170,6 +180,28 @@ bool lists(std::string_view features, std::string_view feature) {
   return fmt::format(",{},", features).find(fmt::format(",{},", feature)) != std::string::npos;
 }
 
+// Returns the first contradiction among the classes of memory; empty if there is none.
+std::string memory_fault(const DeviceProfile& profile) {
+  std::vector<std::string_view> names;
+  for (const MemoryClassLimits& each : profile.memory_classes) {
+    if (!is_engine_name(each.name) || each.name.find('+') != std::string::npos)
+      return fmt::format("memory_classes: '{}' is no name, expected 1 to 64 of a-z, 0-9 and _",
+                         each.name);
+    if (std::ranges::find(names, each.name) != names.end())
+      return fmt::format("memory_classes: '{}' is there twice, expected once", each.name);
+    names.push_back(each.name);
+    if (!std::has_single_bit(static_cast<uint64_t>(each.alignment)))
+      return fmt::format("memory_classes: '{}': 'alignment' is {}, it must be a power of two",
+                         each.name, each.alignment);
+    if (each.sub_memory_bytes % each.alignment != 0)
+      return fmt::format(
+          "memory_classes: '{}': 'sub_memory_bytes' is {}, it must be a multiple of the alignment, "
+          "{}",
+          each.name, each.sub_memory_bytes, each.alignment);
+  }
+  return {};
+}
+
 }  // namespace
 
 // Generated code divides by lanes and keeps tiles in registers, and a loader checks only the isa of
@@ -231,10 +263,13 @@ Result<DeviceProfile> parse_profile(std::string_view text) {
   reader.read("engines", profile.engines);
   reader.read("described_engines", profile.described_engines);
   reader.read("composites", profile.composites);
+  reader.read("memory_classes", profile.memory_classes);
   reader.refuse_unread();
   if (std::string fault = machine_fault(profile); !fault.empty())
     reader.shape_mismatch(std::move(fault));
   if (std::string fault = engines_fault(profile); !fault.empty())
+    reader.shape_mismatch(std::move(fault));
+  if (std::string fault = memory_fault(profile); !fault.empty())
     reader.shape_mismatch(std::move(fault));
   if (reader.fault().empty()) return profile;
   return make_error(ErrorCode::kBadJson, "device profile '{}': {}", profile.name, reader.fault());
@@ -272,6 +307,20 @@ Result<void> check_lowerable(const DeviceProfile& profile) {
       .with_hint(
           "leave 'described_engines' and 'composites' out of the profile: sluice-partition alone "
           "reads them");
+}
+
+Result<size_t> find_memory_class(const DeviceProfile& profile, std::string_view name) {
+  std::string names;
+  for (size_t i = 0; i < profile.memory_classes.size(); ++i) {
+    if (name.empty() || profile.memory_classes[i].name == name) return i;
+    names += (names.empty() ? "" : ", ") + profile.memory_classes[i].name;
+  }
+  return make_error(ErrorCode::kBadValue, "device profile '{}' has no memory class '{}'",
+                    profile.name, name)
+      .with_hint(names.empty()
+                     ? "its memory has no classes: leave the annotation memory_class out, "
+                       "or choose another --profile"
+                     : "it has " + names);
 }
 
 std::vector<std::string> profile_names() {

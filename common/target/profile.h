@@ -27,6 +27,13 @@ struct CompositeEngine {
   std::vector<std::string> members;
 };
 
+// A class of the device's memory, with an allocator of its own.
+struct MemoryClassLimits {
+  std::string name;              // "hbm"
+  int64_t alignment = 64;        // of buffers: a multiple of 64. Absent in a file: 64
+  int64_t sub_memory_bytes = 0;  // of an allocation, unless one buffer needs more. Absent: no limit
+};
+
 // What generated code costs, in hundredths of a cycle: numbers that plans of kernels compare.
 struct Costs {
   int64_t simple = 50;            // an instruction on one vector
@@ -98,6 +105,9 @@ struct DeviceProfile {
   std::vector<std::string> engines;              // engine names that exist on this device
   std::vector<DescribedEngine> described_engines;
   std::vector<CompositeEngine> composites;
+  // Those that results can be made in; the first is that of nodes that name none. Absent in a file:
+  // one, "arena", without limits.
+  std::vector<MemoryClassLimits> memory_classes;
 };
 
 // The values that facts of a profile may have.
@@ -106,6 +116,7 @@ struct ValueRange {
 };
 inline constexpr ValueRange kVectorBits{128, 512}, kVectorRegisters{16, 32};
 inline constexpr ValueRange kCacheBytes{1, int64_t{1} << 40}, kScratchBytes{0, kScratchLimit};
+inline constexpr ValueRange kAlignment{64, 4096}, kSubMemoryBytes{4096, int64_t{1} << 40};
 inline constexpr ValueRange kCacheWays{1, 64}, kCostRange{1, int64_t{1} << 30};
 
 // Returns why generated code cannot rely on the facts about the machine, each of which is in its
@@ -122,6 +133,9 @@ Result<DeviceProfile> parse_profile(std::string_view text);
 // Returns kNotLowerable for a profile with engines that it only describes, or with composite ones:
 // only sluice-partition knows these, and no later stage lowers for them.
 Result<void> check_lowerable(const DeviceProfile& profile);
+// Returns the index of a memory class of the profile, the first of them for an empty name. Error:
+// kBadValue, which lists those that there are.
+Result<size_t> find_memory_class(const DeviceProfile& profile, std::string_view name);
 std::vector<std::string> profile_names();
 // Returns true when this machine's CPU can run code for the profile's isa.
 bool cpu_supports(std::string_view isa);

@@ -6,13 +6,15 @@ namespace sluice {
 namespace {
 
 TEST(Profile, BuiltInProfilesAreComplete) {
-  EXPECT_THAT(profile_names(), testing::ElementsAre("cpu-avx512bf16", "cpu-avx512vnni",
-                                                    "cpu-avx512", "cpu-avx2", "cpu-generic"));
+  EXPECT_THAT(profile_names(),
+              testing::ElementsAre("cpu-avx512bf16", "cpu-avx512vnni", "cpu-avx512", "cpu-avx2",
+                                   "cpu-generic", "sim-910b", "sim-310p"));
   for (const std::string& name : profile_names()) {
     auto profile = get_profile(name);
     ASSERT_TRUE(profile.ok()) << error_text(profile.error());
     EXPECT_EQ(profile->name, name);
-    EXPECT_EQ("cpu-" + profile->isa, name);
+    EXPECT_EQ(name.starts_with("sim-") ? "avx2" : name.substr(4), profile->isa);
+    EXPECT_EQ(name.starts_with("cpu-"), profile->memory_classes.empty());
     EXPECT_THAT(profile->engines, testing::Contains("aicore"));
   }
 }

@@ -165,6 +165,7 @@ Result<Value*> ModuleParser::find_value(const Scope& scope, const Token& name) c
 
 Result<void> ModuleParser::parse_statement(Scope& scope, Graph& graph) {
   if (token().is("stream")) return parse_stream(graph);
+  if (token().is("memory")) return parse_memory(graph);
   if (token().is("buffer")) return parse_buffer(graph);
   if (token().kind == TokenKind::kNode) {
     const Token number = token();
@@ -323,6 +324,8 @@ Result<void> ModuleParser::parse_placement_field(Node& node) {
     if (found == kernels_.end())
       return lexer_.error_at(value_offset, fmt::format("there is no kernel '{}' above", value));
     placement.kernel = found->second;
+  } else if (field == "layouts") {
+    placement.layouts = value;
   } else if (auto set = annotate(placement, field, value); !set) {
     return lexer_.error_at(
         offset, fmt::format("the placement's field '{}': {}", field, set.error().message));

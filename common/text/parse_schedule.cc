@@ -25,6 +25,33 @@ Result<uint32_t> ModuleParser::take_stream(const Graph& graph) {
   return static_cast<uint32_t>(found - graph.streams.begin());
 }
 
+// Parses: memory "class" [sub_memories [bytes, …]].
+Result<void> ModuleParser::parse_memory(Graph& graph) {
+  SLUICE_TRY(advance());
+  const size_t offset = token().offset;
+  DeviceMemory memory;
+  SLUICE_ASSIGN(memory.name, take_name("the name of a memory class"));
+  if (std::ranges::find(graph.memories, memory.name, &DeviceMemory::name) != graph.memories.end())
+    return lexer_.error_at(offset, fmt::format("memory '{}' stands twice", memory.name));
+  SLUICE_ASSIGN(const bool is_planned, skip("sub_memories"));
+  if (is_planned) {
+    SLUICE_ASSIGN(const std::vector<int64_t> list,
+                  take_numbers("the bytes of a sub-memory", INT64_MAX));
+    memory.sub_memories.assign(list.begin(), list.end());
+  }
+  graph.memories.push_back(std::move(memory));
+  return {};
+}
+
+Result<uint32_t> ModuleParser::take_memory(const Graph& graph) {
+  const size_t offset = token().offset;
+  SLUICE_ASSIGN(const std::string name, take_name("the name of a memory class"));
+  const auto found = std::ranges::find(graph.memories, name, &DeviceMemory::name);
+  if (found == graph.memories.end())
+    return lexer_.error_at(offset, fmt::format("there is no memory '{}' above", name));
+  return static_cast<uint32_t>(found - graph.memories.begin());
+}
+
 // Parses: b<number>.
 Result<int32_t> ModuleParser::take_buffer() {
   const Token name = token();
@@ -40,7 +67,8 @@ Result<int32_t> ModuleParser::take_buffer() {
   return number;
 }
 
-// Parses: buffer b0 = class [binding] bytes dim [offset dim] [live "stream" [first, last], …].
+// Parses: buffer b0 = class [binding or "class of memory"] bytes dim [offset dim] [live "stream"
+// [first, last], …].
 Result<void> ModuleParser::parse_buffer(Graph& graph) {
   SLUICE_TRY(advance());
   const size_t offset = token().offset;
@@ -59,6 +87,8 @@ Result<void> ModuleParser::parse_buffer(Graph& graph) {
   if (*memory == MemoryClass::kInput || *memory == MemoryClass::kOutput) {
     SLUICE_ASSIGN(const int64_t binding, take_int("the index of an input or output", 0, INT32_MAX));
     buffer.binding = static_cast<uint32_t>(binding);
+  } else if (*memory == MemoryClass::kArena && !graph.memories.empty()) {
+    SLUICE_ASSIGN(buffer.binding, take_memory(graph));
   }
   SLUICE_TRY(expect("bytes"));
   SLUICE_ASSIGN(buffer.bytes, parse_dim());
@@ -100,16 +130,21 @@ Result<MemoryPlace> ModuleParser::parse_place() {
 }
 
 // Parses: [0, 1, …].
-Result<std::vector<uint32_t>> ModuleParser::take_events() {
-  std::vector<uint32_t> events;
+Result<std::vector<int64_t>> ModuleParser::take_numbers(std::string_view what, int64_t largest) {
+  std::vector<int64_t> numbers;
   SLUICE_TRY(expect("["));
   while (!token().is("]")) {
-    if (!events.empty()) SLUICE_TRY(expect(","));
-    SLUICE_ASSIGN(const int64_t event, take_int("the number of an event", 0, INT32_MAX));
-    events.push_back(static_cast<uint32_t>(event));
+    if (!numbers.empty()) SLUICE_TRY(expect(","));
+    SLUICE_ASSIGN(numbers.emplace_back(), take_int(what, 0, largest));
   }
   SLUICE_TRY(advance());
-  return events;
+  return numbers;
+}
+
+Result<std::vector<uint32_t>> ModuleParser::take_events() {
+  SLUICE_ASSIGN(const std::vector<int64_t> numbers,
+                take_numbers("the number of an event", INT32_MAX));
+  return std::vector<uint32_t>(numbers.begin(), numbers.end());
 }
 
 // Checks that the buffers exist: inputs name them before the lines that define them.

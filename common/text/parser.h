@@ -111,11 +111,14 @@ class ModuleParser {
 
   // Schedules (parse_schedule.cc).
   Result<void> parse_stream(Graph& graph);
+  Result<void> parse_memory(Graph& graph);
+  Result<uint32_t> take_memory(const Graph& graph);
   Result<void> parse_buffer(Graph& graph);
   Result<void> parse_live_ranges(const Graph& graph, MemoryBuffer& buffer);
   Result<uint32_t> take_stream(const Graph& graph);
   Result<int32_t> take_buffer();
   Result<MemoryPlace> parse_place();
+  Result<std::vector<int64_t>> take_numbers(std::string_view what, int64_t largest);
   Result<std::vector<uint32_t>> take_events();
   Result<void> check_places(const Scope& scope, const Graph& graph) const;
 

@@ -208,6 +208,7 @@ std::string ModulePrinter::placement(const Node& node) const {
     fields.push_back("engine = " + spelled_word(engine_name(placement.engine)));
   if (placement.kernel >= 0)
     fields.push_back("kernel = " + kernel_names_[static_cast<size_t>(placement.kernel)]);
+  if (!placement.layouts.empty()) fields.push_back("layouts = " + quoted(placement.layouts));
   if (!placement.stream_label.empty())
     fields.push_back("stream_label = " + quoted(placement.stream_label));
   if (placement.stage_level >= 0)
@@ -216,6 +217,8 @@ std::string ModulePrinter::placement(const Node& node) const {
     fields.push_back(fmt::format("parallel_group = {}", placement.parallel_group));
   if (!placement.super_kernel_scope.empty())
     fields.push_back("super_kernel_scope = " + quoted(placement.super_kernel_scope));
+  if (!placement.memory_class.empty())
+    fields.push_back("memory_class = " + quoted(placement.memory_class));
   if (placement.precision != Precision::kNone)
     fields.push_back(fmt::format("precision = {}", precision_name(placement.precision)));
   if (placement.stream >= 0)

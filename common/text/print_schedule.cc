@@ -1,10 +1,13 @@
 // Prints the facts of a schedule:
 //
 //   stream "main"
+//   memory "hbm" sub_memories [209715200, 4096]      (where the device has classes of memory)
 //   buffer b0 = arena bytes 4096 offset 0 live "main" [2, 5]
 //   buffer b1 = output 0 bytes 4*n live "main" [5, 5]
 //   %y: f32[n] at b1 = ...
 //   %z: f32[16] at b0 + 64 = ...
+#include <fmt/ranges.h>
+
 #include "common/text/names.h"
 #include "common/text/printer.h"
 
@@ -20,6 +23,8 @@ std::string print_buffer(const Graph& graph, const MemoryBuffer& buffer) {
   std::string text(memory_class_name(buffer.memory));
   if (buffer.memory == MemoryClass::kInput || buffer.memory == MemoryClass::kOutput)
     text += fmt::format(" {}", buffer.binding);
+  if (buffer.memory == MemoryClass::kArena && buffer.binding < graph.memories.size())
+    text += " " + quoted(graph.memories[buffer.binding].name);
   text += " bytes " + print_dim(module, buffer.bytes);
   if (!buffer.offset.is_unknown()) text += " offset " + print_dim(module, buffer.offset);
   std::string_view before = " live ";
@@ -41,6 +46,12 @@ std::string print_place(const Value& value) {
 
 void ModulePrinter::schedule(const Graph& graph) {
   for (const std::string& name : graph.streams) out_ += fmt::format("  stream {}\n", quoted(name));
+  for (const DeviceMemory& memory : graph.memories) {
+    out_ += "  memory " + quoted(memory.name);
+    if (!memory.sub_memories.empty())
+      out_ += fmt::format(" sub_memories [{}]", fmt::join(memory.sub_memories, ", "));
+    out_ += "\n";
+  }
   for (size_t id = 0; id < graph.buffers.size(); ++id)
     out_ += fmt::format("  buffer b{} = {}\n", id, print_buffer(graph, graph.buffers[id]));
 }

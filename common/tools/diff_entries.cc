@@ -124,6 +124,9 @@ void DiffSide::add_placement(DiffEntry& entry, const Placement& placement) const
     entry.facts.emplace_back("kernel", fmt::format("{} isa {} blocks {} object {}", kernel.entry,
                                                    kernel.isa, kernel.blocks, object));
   }
+  if (!placement.layouts.empty()) entry.facts.emplace_back("layouts", placement.layouts);
+  if (!placement.memory_class.empty())
+    entry.facts.emplace_back("memory_class", placement.memory_class);
   if (!placement.stream_label.empty())
     entry.facts.emplace_back("stream_label", placement.stream_label);
   if (placement.stage_level >= 0)

@@ -231,6 +231,15 @@ class OmJson {
         def.symbolic().buffer_offset_size() == 0 && def.symbolic().buffer_first_size() > 0;
     Json json;
     json.set("arena_bytes", is_open ? Json() : Json(def.fixed().memory().arena_bytes()));
+    Json sub_memories{Json::Array{}};
+    for (const pb::SubMemoryDef& each : def.fixed().memory().sub_memories()) {
+      Json row;
+      row.set("memory_class", each.memory_class());
+      row.set("bytes", each.bytes());
+      sub_memories.push(std::move(row));
+    }
+    if (def.fixed().memory().sub_memories_size() > 0)
+      json.set("sub_memories", std::move(sub_memories));
     json.set("scratch_bytes_per_worker", def.fixed().memory().scratch_bytes());
     if (def.has_symbolic()) json.set("buffers", def.symbolic().buffer_first_size());
     return json;

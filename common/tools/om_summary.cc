@@ -40,6 +40,22 @@ std::string engines_text(const pb::ModelDef& model) {
   return text.empty() ? "unknown" : text;
 }
 
+// Returns what an arena consists of: " (hbm 314572800 in 2 sub-memories, p2p 512)".
+std::string sub_memories_text(const pb::MemoryDef& memory) {
+  std::string text;
+  for (int i = 0; i < memory.sub_memories_size();) {
+    const std::string& name = memory.sub_memories(i).memory_class();
+    uint64_t bytes = 0, count = 0;
+    for (; i < memory.sub_memories_size() && memory.sub_memories(i).memory_class() == name; ++i) {
+      bytes += memory.sub_memories(i).bytes();
+      ++count;
+    }
+    text += fmt::format("{}{} {}", text.empty() ? " (" : ", ", name, bytes);
+    if (count > 1) text += fmt::format(" in {} sub-memories", count);
+  }
+  return text.empty() ? "" : text + ")";
+}
+
 std::string memory_text(const pb::PartDef& part) {
   const pb::MemoryDef& memory = part.fixed().memory();
   const bool is_open = part.has_symbolic() && part.symbolic().buffer_offset_size() == 0 &&
@@ -47,7 +63,7 @@ std::string memory_text(const pb::PartDef& part) {
   const std::string arena =
       is_open ? count_text(static_cast<uint64_t>(part.symbolic().buffer_first_size()), "buffer") +
                     ", placed for each size"
-              : fmt::format("{} bytes", memory.arena_bytes());
+              : fmt::format("{} bytes{}", memory.arena_bytes(), sub_memories_text(memory));
   return fmt::format("arena: {}, scratch: {} bytes for each thread{}\n", arena,
                      memory.scratch_bytes(), part.has_symbolic() ? ", and more by size" : "");
 }

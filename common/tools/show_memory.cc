@@ -23,9 +23,10 @@ struct Rectangle {
   std::string names;
 };
 
+// The arena of a graph, or one class of its memory.
 class ArenaPicture {
  public:
-  explicit ArenaPicture(const Graph& graph) : graph_(graph) {
+  ArenaPicture(const Graph& graph, uint32_t memory) : graph_(graph), memory_(memory) {
     names_ = text::value_names(graph);
     values_.resize(graph.buffers.size());
     for (const Value& value : graph.values()) {
@@ -38,20 +39,23 @@ class ArenaPicture {
 
   // Returns the picture below `top`.
   std::string svg(double top) const {
+    const std::string name = graph_.memories.empty() ? "arena" : graph_.memories[memory_].name;
     std::string text =
-        fmt::format("<text x=\"{}\" y=\"{:.1f}\">{}: arena {} bytes, {} tasks</text>\n", kMargin,
-                    top - 8, xml_escaped(graph_.name()), bytes_, tasks_);
+        fmt::format("<text x=\"{}\" y=\"{:.1f}\">{}: {} {} bytes, {} tasks</text>\n", kMargin,
+                    top - 8, xml_escaped(graph_.name()), xml_escaped(name), bytes_, tasks_);
     text +=
         fmt::format("<rect x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" class=\"frame\"/>\n",
                     kMargin, top, kWidth, kHeight);
     for (const Rectangle& each : rectangles_) text += drawn(each, top);
+    if (!graph_.memories.empty()) text += borders(top);
     return text;
   }
 
  private:
   void add(size_t id) {
     const MemoryBuffer& buffer = graph_.buffers[id];
-    if (buffer.memory != MemoryClass::kArena || !buffer.offset.is_fixed() || buffer.live.empty())
+    if (buffer.memory != MemoryClass::kArena || buffer.binding != memory_ ||
+        !buffer.offset.is_fixed() || buffer.live.empty())
       return;
     Rectangle each{UINT32_MAX, 0, static_cast<uint64_t>(buffer.offset.value), largest(buffer), {}};
     for (const LiveRange& range : buffer.live) {
@@ -75,9 +79,29 @@ class ArenaPicture {
     return static_cast<uint64_t>(bytes);
   }
 
+  double byte_height() const {
+    return kHeight / static_cast<double>(std::max<uint64_t>(bytes_, 1));
+  }
+
+  // Draws a line where one sub-memory follows on another.
+  std::string borders(double top) const {
+    std::string text;
+    uint64_t end = 0;
+    for (const uint64_t bytes : graph_.memories[memory_].sub_memories) {
+      if (end > 0) {
+        const double y = top + static_cast<double>(end) * byte_height();
+        text += fmt::format(
+            "<line x1=\"{}\" x2=\"{}\" y1=\"{:.2f}\" y2=\"{:.2f}\" stroke=\"black\"/>\n", kMargin,
+            kMargin + kWidth, y, y);
+      }
+      end += bytes;
+    }
+    return text;
+  }
+
   std::string drawn(const Rectangle& each, double top) const {
     const double column = kWidth / static_cast<double>(std::max<size_t>(tasks_, 1));
-    const double row = kHeight / static_cast<double>(std::max<uint64_t>(bytes_, 1));
+    const double row = byte_height();
     return fmt::format(
         "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"hsl({}, 60%, "
         "75%)\"><title>{}\ntasks {} to {}, bytes {} to {}</title></rect>\n",
@@ -88,6 +112,7 @@ class ArenaPicture {
   }
 
   const Graph& graph_;
+  const uint32_t memory_;  // into Graph::memories, where there are any
   std::vector<std::string> names_;
   std::vector<std::vector<const Value*>> values_;  // by buffer
   std::vector<Rectangle> rectangles_;
@@ -101,8 +126,10 @@ Result<std::string> memory_svg(const Module& module) {
   std::string pictures;
   double top = kMargin;
   for (const Graph* graph : graphs_with_schedule(module)) {
-    pictures += ArenaPicture(*graph).svg(top);
-    top += kHeight + kGap;
+    for (uint32_t memory = 0; memory < std::max<size_t>(1, graph->memories.size()); ++memory) {
+      pictures += ArenaPicture(*graph, memory).svg(top);
+      top += kHeight + kGap;
+    }
   }
   if (pictures.empty()) {
     return make_error(ErrorCode::kWrongLevel, "--memory needs level 'scheduled', got '{}'",

@@ -45,6 +45,10 @@ bool may_overwrite(const Node& node, size_t operand, const Value& result) {
 bool begin_together(const Graph& graph, const Value& a, const Value& b) {
   if (a.place().buffer < 0 || b.place().buffer < 0) return false;
   if (a.place().buffer == b.place().buffer) return a.place().offset == b.place().offset;
+  const auto memory_of = [&](const Value& value) {
+    return graph.buffers[static_cast<size_t>(value.place().buffer)].binding;
+  };
+  if (memory_of(a) != memory_of(b)) return false;
   Module& module = graph.module();
   const auto begin_of = [&](const Value& value) -> std::optional<ExpressionId> {
     const MemoryBuffer& buffer = graph.buffers[static_cast<size_t>(value.place().buffer)];

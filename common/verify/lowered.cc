@@ -4,6 +4,7 @@
 
 #include "common/base/limits.h"
 #include "common/base/work.h"
+#include "common/ir/value_storage.h"
 #include "common/verify/findings.h"
 
 namespace sluice::verifying {
@@ -29,6 +30,13 @@ void check_task(const Node& node, Findings& findings) {
   if (placement.kernel >= static_cast<KernelId>(module.kernel_count())) {
     findings.add("{}: kernel {} does not exist", node.label(), placement.kernel);
     return;
+  }
+  if (placement.kernel >= 0 && !placement.no_task && operand_layouts(node) != placement.layouts) {
+    const auto shown = [](const std::string& layouts) {
+      return layouts.empty() ? std::string("all dense") : layouts;
+    };
+    findings.add("{}: its operands lie {}, its kernel was made for {}", node.label(),
+                 shown(operand_layouts(node)), shown(placement.layouts));
   }
   if (placement.kernel < 0 && !placement.no_task && node.op() != Op::kCall &&
       !runs_without_kernel(node)) {

@@ -112,11 +112,48 @@ class ScheduleChecker {
     if (is_bound && buffer.binding >= bindings)
       findings_.add("{}: buffer b{} is {} {}, of {}", graph_label(graph_), id,
                     memory_class_name(buffer.memory), buffer.binding, bindings);
+    if (buffer.memory == MemoryClass::kArena) check_sub_memory(buffer, id);
     const bool needs_offset =
         buffer.memory == MemoryClass::kWeights ||
         (buffer.memory == MemoryClass::kArena && graph_.shapes == ShapeClass::kFixed);
     if (is_complete_ && needs_offset && !buffer.offset.is_fixed())
       findings_.add("{}: buffer b{} has no offset", graph_label(graph_), id);
+  }
+
+  // Checks that a buffer lies in one of the allocations of its class.
+  void check_sub_memory(const MemoryBuffer& buffer, size_t id) {
+    if (buffer.binding >= std::max<size_t>(1, graph_.memories.size())) {
+      findings_.add("{}: buffer b{} is of memory class {}, of {}", graph_label(graph_), id,
+                    buffer.binding, graph_.memories.size());
+      return;
+    }
+    if (graph_.memories.empty() || !buffer.offset.is_fixed() || !buffer.bytes.is_fixed()) return;
+    const DeviceMemory& memory = graph_.memories[buffer.binding];
+    const auto begin = static_cast<uint64_t>(buffer.offset.value),
+               bytes = static_cast<uint64_t>(buffer.bytes.value);
+    uint64_t end = 0;
+    for (const uint64_t sub_memory : memory.sub_memories) {
+      end += std::min(sub_memory, UINT64_MAX - end);
+      if (begin < end) {
+        if (bytes > end - begin) break;
+        return;
+      }
+    }
+    if (bytes == 0 && begin <= end) return;
+    findings_.add("{}: the {} bytes at {} of buffer b{} are in no sub-memory of '{}'",
+                  graph_label(graph_), bytes, begin, id, memory.name);
+  }
+
+  // Checks that a task writes to the class of memory that it names.
+  void check_memory(const Node& task, const Value& result) {
+    if (graph_.memories.empty() || result.place().buffer < 0) return;
+    const MemoryBuffer& buffer = graph_.buffers[static_cast<size_t>(result.place().buffer)];
+    if (buffer.memory != MemoryClass::kArena || buffer.binding >= graph_.memories.size()) return;
+    const std::string& wanted =
+        task.placement.memory_class.empty() ? graph_.memories[0].name : task.placement.memory_class;
+    if (graph_.memories[buffer.binding].name != wanted)
+      findings_.add("{}: writes {} to memory '{}', its own is '{}'", task.label(),
+                    value_label(result), graph_.memories[buffer.binding].name, wanted);
   }
 
   void check_value(const Value& value) {
@@ -300,7 +337,10 @@ class ScheduleChecker {
     for (size_t i = 0; i < node.input_count(); ++i) {
       if (node.input(i) != nullptr) check_operand(node, *node.input(i), position);
     }
-    for (size_t k = 0; k < node.output_count(); ++k) check_operand(node, node.output(k), position);
+    for (size_t k = 0; k < node.output_count(); ++k) {
+      check_operand(node, node.output(k), position);
+      check_memory(node, node.output(k));
+    }
   }
 
   void check_operand(const Node& node, const Value& value, uint32_t position) {

@@ -25,12 +25,24 @@ bool is_placed_when_bound(const pb::PartDef& part) {
 
 // Allocates a part's arena. grows: with spare capacity for larger sizes where there is memory for
 // that, so that it is seldom reallocated.
-Result<Arena> make_arena(const StaticModel& part, bool grows) {
+Result<std::vector<Arena>> make_arenas(const StaticModel& part, bool grows) {
   const uint64_t bytes = part.part().memory().arena_bytes();
   if (grows && bytes > 0) {
-    if (auto larger = Arena::allocate(std::bit_ceil(bytes))) return larger;
+    if (auto larger = Arena::allocate(std::bit_ceil(bytes)))
+      return std::vector<Arena>{std::move(*larger)};
   }
-  return allocate_arena(part);
+  return allocate_arenas(part);
+}
+
+// Returns whether each allocation that the part needs is there, and large enough.
+bool are_enough(std::span<const Arena> arenas, const StaticModel& part) {
+  const std::vector<uint64_t>& ends = part.arena_ends();
+  uint64_t begin = 0;
+  for (size_t i = 0; i < ends.size(); ++i) {
+    if (i >= arenas.size() || arenas[i].size() < ends[i] - begin) return false;
+    begin = ends[i];
+  }
+  return true;
 }
 
 // Makes each tensor of the value own the memory that its elements are in.
@@ -169,18 +181,17 @@ Result<Run*> HybridRun::find_run(uint32_t part) {
   std::unique_ptr<Run>& run = parts_[part];
   const bool is_same = run && part_symbols_[part] == symbols_;
   SLUICE_ASSIGN(auto model, model_->part(part, symbols_, is_same ? run->shared_model() : nullptr));
-  const uint64_t bytes = model->part().memory().arena_bytes();
-  if (bytes > arena_.size() || arena_.data() == nullptr) {
-    arena_ = {};
+  if (!are_enough(arenas_, *model)) {
+    arenas_.clear();
     SLUICE_ASSIGN(
-        arena_,
-        make_arena(*model, is_placed_when_bound(model_->def().parts(static_cast<int>(part)))));
+        arenas_,
+        make_arenas(*model, is_placed_when_bound(model_->def().parts(static_cast<int>(part)))));
   }
   if (!run || &run->model() != model.get()) {
     run = std::make_unique<Run>(std::move(model), device_);
     part_symbols_[part] = symbols_;
   }
-  run->use_arena(arena_.data());
+  run->use_arenas(arenas_);
   return run.get();
 }
 

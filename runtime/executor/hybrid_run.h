@@ -103,7 +103,7 @@ class HybridRun {
   std::vector<int64_t> symbols_;             // of this run: the values of ModelDef.sizes.symbols
   std::vector<std::unique_ptr<Run>> parts_;  // each for the sizes it was called with last
   std::vector<std::vector<int64_t>> part_symbols_;  // by part: those sizes
-  Arena arena_;                                     // of all parts, one after the other; grows
+  std::vector<Arena> arenas_;                       // of all parts, one after the other; grow
 };
 
 }  // namespace sluice

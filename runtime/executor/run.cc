@@ -1,8 +1,10 @@
 #include "runtime/executor/run.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "common/omfile/om_names.h"
+#include "common/omfile/sub_memories.h"
 
 namespace sluice {
 
@@ -13,11 +15,15 @@ Run::Run(std::shared_ptr<const StaticModel> model, std::shared_ptr<Device> devic
       bindings_(model_->binding_operands().size()),
       walk_(model_->queue()) {}
 
-std::byte* Run::region_base(uint32_t region) const {
-  if (region == pb::REGION_ARENA) return arena_;
-  if (region == pb::REGION_WEIGHTS)
-    return const_cast<std::byte*>(model_->weights().data());  // verified: never an output
-  return bindings_[region - pb::REGION_FIRST_BINDING].address;
+std::byte* Run::address_of(const OperandPlace& place) const {
+  if (place.region == pb::REGION_ARENA) {
+    const std::vector<uint64_t>& ends = model_->arena_ends();
+    const size_t index = allocation_of(ends, place.offset);
+    return arenas_[index] + (place.offset - (index == 0 ? 0 : ends[index - 1]));
+  }
+  if (place.region == pb::REGION_WEIGHTS)  // verified: never an output
+    return const_cast<std::byte*>(model_->weights().data()) + place.offset;
+  return bindings_[place.region - pb::REGION_FIRST_BINDING].address + place.offset;
 }
 
 void Run::use(size_t binding, std::byte* address) {
@@ -83,9 +89,9 @@ Result<void> Run::prepare() {
     SLUICE_TRY(use_own(i));
   }
   if (ready_) return {};
-  if (arena_ == nullptr) {
-    SLUICE_ASSIGN(own_arena_, allocate_arena(*model_));
-    arena_ = own_arena_.data();
+  if (arenas_.empty()) {
+    SLUICE_ASSIGN(own_arenas_, allocate_arenas(*model_));
+    use_arenas(own_arenas_);
   }
   place_operands();
   return {};
@@ -94,14 +100,15 @@ Result<void> Run::prepare() {
 void Run::place_operands() {
   for (size_t i = 0; i < addresses_.size(); ++i) {
     const OperandPlace& place = model_->places()[i];
-    if (place.region != kAbsentRegion) addresses_[i] = region_base(place.region) + place.offset;
+    if (place.region != kAbsentRegion) addresses_[i] = address_of(place);
   }
   ready_ = true;
 }
 
-void Run::use_arena(std::byte* arena) {
-  if (arena == arena_) return;
-  arena_ = arena;
+void Run::use_arenas(std::span<const Arena> arenas) {
+  if (std::ranges::equal(arenas, arenas_, {}, &Arena::data)) return;
+  arenas_.clear();
+  for (const Arena& arena : arenas) arenas_.push_back(arena.data());
   ready_ = false;
 }
 
@@ -142,7 +149,7 @@ std::span<const std::byte> Run::output(size_t index) const {
 
 std::span<const std::byte> Run::value(int value) const {
   const pb::FixedPart& part = model_->part();
-  return {region_base(part.value_region(value)) + part.value_offset(value),
+  return {address_of({part.value_region(value), part.value_offset(value)}),
           part.value_bytes(value)};
 }
 

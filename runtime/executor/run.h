@@ -26,10 +26,10 @@ class Run {
   Result<void> bind_input(size_t index, std::span<const std::byte> memory);
   Result<void> bind_output(size_t index, std::span<std::byte> memory);
 
-  // Gives the run its arena, of at least part().memory().arena_bytes, aligned to 4096 bytes; it
-  // must stay valid until another is given or the run is destroyed, and contains nothing that must
+  // Gives the run its arena: an allocation for each of arena_ends(), at least as large. They must
+  // stay valid until others are given or the run is destroyed, and contain nothing that must
   // survive between two calls of execute().
-  void use_arena(std::byte* arena);
+  void use_arenas(std::span<const Arena> arenas);
 
   // Runs the model once. Every input must be bound (kBadBinding). Errors of host nodes are passed
   // on. Without an arena the first call allocates one.
@@ -60,12 +60,12 @@ class Run {
   Error name_node(Error error) const;
   void place_operands();
   size_t inputs() const { return static_cast<size_t>(model_->inputs().size()); }
-  std::byte* region_base(uint32_t region) const;
+  std::byte* address_of(const OperandPlace& place) const;
 
   std::shared_ptr<const StaticModel> model_;
   std::shared_ptr<Device> device_;
-  Arena own_arena_;
-  std::byte* arena_ = nullptr;
+  std::vector<Arena> own_arenas_;
+  std::vector<std::byte*> arenas_;
   std::vector<void*> addresses_;  // parallel to model.places()
   std::vector<Binding> bindings_;
   Walk walk_;

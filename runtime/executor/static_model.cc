@@ -5,6 +5,7 @@
 #include "common/omfile/bind_part.h"
 #include "common/omfile/in_place_append.h"
 #include "common/omfile/om_names.h"
+#include "common/omfile/sub_memories.h"
 
 namespace sluice {
 namespace {
@@ -42,15 +43,30 @@ Result<std::shared_ptr<const StaticModel>> lower_only_part(
   return StaticModel::lower(std::move(model), 0);
 }
 
-}  // namespace
-
-Result<Arena> allocate_arena(const StaticModel& part) {
-  auto arena = Arena::allocate(part.part().memory().arena_bytes());
-  if (arena) return arena;
-  Error error = std::move(arena).error();
+// Adds to an error what was to be allocated: the class of memory, and the largest value.
+Error within_memory(const StaticModel& part, size_t allocation, Error error) {
+  const auto& sub_memories = part.part().memory().sub_memories();
+  if (allocation < static_cast<size_t>(sub_memories.size()))
+    error.message =
+        fmt::format("memory class '{}': {}",
+                    sub_memories[static_cast<int>(allocation)].memory_class(), error.message);
   const std::string largest = maker_of_largest(part.def(), part.part());
   if (!largest.empty()) error.message = largest + " and others: " + error.message;
   return error;
+}
+
+}  // namespace
+
+Result<std::vector<Arena>> allocate_arenas(const StaticModel& part) {
+  std::vector<Arena> arenas;
+  uint64_t begin = 0;
+  for (const uint64_t end : part.arena_ends()) {
+    auto arena = Arena::allocate(end - begin);
+    if (!arena) return within_memory(part, arenas.size(), std::move(arena).error());
+    arenas.push_back(std::move(*arena));
+    begin = end;
+  }
+  return arenas;
 }
 
 Result<std::shared_ptr<void>> open_host_graph(const OpenedModel& model, int part) {
@@ -100,6 +116,7 @@ Result<std::shared_ptr<const StaticModel>> StaticModel::bind(
 
 Result<std::shared_ptr<const StaticModel>> StaticModel::lower(
     std::shared_ptr<StaticModel> lowered) {
+  lowered->arena_ends_ = sluice::arena_ends(lowered->part().memory());
   lowered->lower_operands();
   SLUICE_TRY(lowered->lower_tasks());
   return std::shared_ptr<const StaticModel>(std::move(lowered));

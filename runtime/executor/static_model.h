@@ -62,6 +62,8 @@ class StaticModel {
   }  // of all operands of all tasks
   // The operands in input k (index k) or output k (index inputs + k), as indices into places().
   const std::vector<std::vector<uint32_t>>& binding_operands() const { return binding_operands_; }
+  // Where the allocations of the part's arena end (sub_memories.h).
+  const std::vector<uint64_t>& arena_ends() const { return arena_ends_; }
   uint64_t binding_bytes(size_t binding) const { return binding_bytes_[binding]; }  // same index
   uint64_t held_bytes() const;  // approximate: of this part alone, with its present sizes
   size_t kernel_image_bytes() const { return model_->kernel_image_bytes(); }
@@ -90,10 +92,11 @@ class StaticModel {
   std::vector<OperandPlace> places_;
   std::vector<std::vector<uint32_t>> binding_operands_;
   std::vector<uint64_t> binding_bytes_;
+  std::vector<uint64_t> arena_ends_;
 };
 
-// Allocates memory for the values of a part. Error: kLimit, which names the node of the largest
-// value.
-Result<Arena> allocate_arena(const StaticModel& part);
+// Allocates memory for the values of a part: each sub-memory by itself. Error: kLimit, which names
+// the node of the largest value.
+Result<std::vector<Arena>> allocate_arenas(const StaticModel& part);
 
 }  // namespace sluice

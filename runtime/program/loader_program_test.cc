@@ -127,9 +127,11 @@ TEST_F(LoaderProgramTest, TracesTasks) {
   const auto trace = json_parse(*read_text(path("trace.json")));
   ASSERT_TRUE(trace);
   const Json::Array& events = *trace->find("traceEvents")->as_array();
-  ASSERT_EQ(events.size(), 5u);
+  ASSERT_EQ(events.size(), 6u);
   EXPECT_EQ(*events[1].find("name")->as_string(), "first");
   EXPECT_GE(*events[4].find("ts")->number(), *events[3].find("ts")->number());
+  EXPECT_EQ(*events[5].find("ph")->as_string(), "i");
+  EXPECT_EQ(*events[5].find("cat")->as_string(), "no task");
 }
 
 TEST_F(LoaderProgramTest, MeasuresNodes) {

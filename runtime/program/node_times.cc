@@ -115,6 +115,30 @@ Json time_event(int track, const NodeTime& node, const TaskTime& time, int64_t s
                       {"args", std::move(about)}};
 }
 
+namespace {
+
+// Adds an instant for each value that no task makes, when what it shows is complete.
+void add_no_task_events(const pb::FixedPart& part, const std::vector<TaskTime>& times, int track,
+                        int64_t start_ns, Json::Array& events) {
+  const ValueNames names(part);
+  for (int i = 0; i < part.alias_value_size(); ++i) {
+    const auto after = static_cast<int>(part.alias_after_task(i));
+    const int64_t end_ns = times[static_cast<size_t>(after)].end_ns;
+    Json about;
+    about.set("task", "none: its bytes are those of others");
+    events.push_back(Json::Object{{"name", names[part.alias_value(i)]},
+                                  {"cat", "no task"},
+                                  {"ph", "i"},
+                                  {"s", "t"},
+                                  {"pid", 1},
+                                  {"tid", track + static_cast<int>(part.task_stream(after))},
+                                  {"ts", static_cast<double>(end_ns - start_ns) * 1e-3},
+                                  {"args", std::move(about)}});
+  }
+}
+
+}  // namespace
+
 void add_task_events(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part,
                      const std::vector<TaskTime>& times, int track, int64_t start_ns,
                      const std::string& prefix, Json::Array& events) {
@@ -130,6 +154,7 @@ void add_task_events(const pb::ModelDef& model, const NodeNames& names, const pb
     events.push_back(time_event(track + static_cast<int>(part.task_stream(task)), node,
                                 times[static_cast<size_t>(task)], start_ns, std::move(about)));
   }
+  add_no_task_events(part, times, track, start_ns, events);
 }
 
 int64_t first_begin(const pb::FixedPart& part, const std::vector<TaskTime>& times) {

@@ -39,7 +39,8 @@ void add_node_times(const pb::ModelDef& model, const NodeNames& names, const pb:
 Json track_event(int track, const std::string& name);
 Json time_event(int track, const NodeTime& node, const TaskTime& time, int64_t start_ns,
                 Json about);
-// Adds the tasks of a fixed part on a track for each stream, the first of them `track`.
+// Adds the tasks of a fixed part on a track for each stream, the first of them `track`, and an
+// instant for each value that no task makes.
 void add_task_events(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part,
                      const std::vector<TaskTime>& times, int track, int64_t start_ns,
                      const std::string& prefix, Json::Array& events);

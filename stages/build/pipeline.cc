@@ -28,9 +28,14 @@ constexpr Pass kPasses[] = {
     // Must run after outputs have their memory: a value that is an output is no piece.
     {"mark-no-task", "takes the task from a Concat or Split whose pieces can lie in the whole",
      mark_no_task, PassLevel::kO0},
+    {"order-tasks", "puts tasks in the order in which fewest bytes are live", order_tasks,
+     PassLevel::kO3},
     {"assign-streams", "gives every task a stream", assign_streams, PassLevel::kO0},
     {"insert-events", "makes tasks wait for those of other streams", insert_events, PassLevel::kO0},
     {"assign-buffers", "gives every value a place in a buffer", assign_buffers, PassLevel::kO0},
+    // Must run after values have buffers; before these get their offsets, each class by itself.
+    {"assign-memory-classes", "gives the buffers of the arena a class of the device's memory",
+     assign_memory_classes, PassLevel::kO0},
     {"layout-weights", "gives constants their offsets", layout_weights, PassLevel::kO0},
     {"plan-memory", "gives the buffers of the arena their offsets", plan_memory, PassLevel::kO0},
 };

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import unittest
 
+import onnx
+
 from programs import STAGES, ProgramCase, need
 
 # By model and op: at most so many tasks. TransData changes formats: behind the first convolution,
@@ -23,6 +25,9 @@ ALLOWED = {
     "yolo": {"TransData": 7},
     "shufflenet-v2": {"MemCopy": 13, "TransData": 36, "Transpose": 16},
 }
+# Results of Concat and Split that loop kernels compute within.
+IN_KERNELS = {"yolo": {"/model.22/Split_output_0", "/model.22/Split_output_1",
+                       "/model.22/Concat_4_output_0", "output0"}}
 
 
 class Copies(ProgramCase):
@@ -30,6 +35,7 @@ class Copies(ProgramCase):
         for model, allowed in ALLOWED.items():
             with self.subTest(model):
                 om = self.compile(model)
+                self.check_trace(model, om)
                 bench = json.loads(self.program(0, "sluice-loader", om, "--bench", "--runs=1",
                                                 "--random", "--json", "-q"))
                 for op, row in bench["copies"].items():
@@ -38,6 +44,18 @@ class Copies(ProgramCase):
                                                 self.program(0, "sluice-verify", "--memory",
                                                              om)).groups())
                 self.assertLessEqual(arena, 1.02 * live)
+
+    def check_trace(self, model, om):
+        """Results of Concat and Split are instants of the trace."""
+        self.program(0, "sluice-loader", om, "--random", "--trace", self.path("trace.json"), "-q")
+        with open(self.path("trace.json")) as file:
+            events = json.load(file)["traceEvents"]
+        instants = {event["name"] for event in events if event["ph"] == "i"}
+        graph = onnx.load(self.path(model + ".onnx"), load_external_data=False).graph
+        results = {name for node in graph.node if node.op_type in ("Concat", "Split")
+                   for name in node.output}
+        self.assertGreater(len(results), 0)
+        self.assertEqual(results - instants, IN_KERNELS.get(model, set()))
 
     def compile(self, model):
         make = os.path.join(os.path.dirname(__file__), "../../scripts/models/make")

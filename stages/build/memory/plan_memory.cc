@@ -8,7 +8,8 @@
 //   after:   … offset 0 …   … offset 4096 …   … offset 0 …
 //
 // Symbolic sizes count with their maximum, where dims are bounded; where one is not, or the arena
-// would be larger than any model may have, offsets are left to the loader.
+// would be larger than any model may have, offsets are left to the loader. Each class of memory is
+// planned by itself, in sub-memories where its allocations are bounded (sub_memories.h).
 #include "stages/build/memory/plan_memory.h"
 
 #include <algorithm>
@@ -17,9 +18,11 @@
 #include "common/ir/module.h"
 #include "common/omfile/om_format.h"
 #include "common/ops/value_bytes.h"
+#include "common/target/profile.h"
 #include "stages/build/memory/largest_live.h"
 #include "stages/build/memory/plan_offsets.h"
 #include "stages/build/memory/plan_streams.h"
+#include "stages/build/memory/sub_memories.h"
 #include "stages/build/parts.h"
 #include "stages/build/passes/passes.h"
 
@@ -75,9 +78,16 @@ Error too_large(const Graph& graph, uint64_t bytes, int64_t at) {
           "NAME=LOW..HIGH");
 }
 
+// Plans one class of the memory of a graph.
 class ArenaPlanner {
  public:
-  ArenaPlanner(Graph& graph, int64_t threads) : graph_(graph), threads_(threads), order_(graph) {}
+  // memory: the index of the class among Graph::memories; limits: its limits.
+  ArenaPlanner(Graph& graph, uint32_t memory, MemoryClassLimits limits, int64_t threads)
+      : graph_(graph),
+        memory_(memory),
+        limits_(std::move(limits)),
+        threads_(threads),
+        order_(graph) {}
 
   Result<void> run() {
     if (!find_buffers() || buffers_.empty()) return {};
@@ -92,8 +102,10 @@ class ArenaPlanner {
                  ? Result<void>()
                  : too_large(graph_, plan.arena_bytes, live.task);
     }
-    for (size_t i = 0; i < buffers_.size(); ++i)
-      graph_.buffers[ids_[i]].offset = Dim::fixed(static_cast<int64_t>(plan.offsets[i]));
+    const auto largest = static_cast<uint64_t>(limits_.sub_memory_bytes);
+    place(largest == 0 || plan.arena_bytes <= largest
+              ? SubMemoryPlan{std::move(plan.offsets), {plan.arena_bytes}}
+              : plan_sub_memories(ranges(), largest));
     return {};
   }
 
@@ -102,22 +114,28 @@ class ArenaPlanner {
   bool find_buffers() {
     for (size_t id = 0; id < graph_.buffers.size(); ++id) {
       const MemoryBuffer& buffer = graph_.buffers[id];
-      if (buffer.memory != MemoryClass::kArena) continue;
+      if (buffer.memory != MemoryClass::kArena || buffer.binding != memory_) continue;
       if (!max_bytes(graph_.module(), buffer.bytes)) return false;
       ids_.push_back(id);
-      buffers_.push_back({&buffer, arena_bytes_of(graph_.module(), buffer)});
+      buffers_.push_back({&buffer, arena_bytes_of(graph_.module(), buffer,
+                                                  static_cast<uint64_t>(limits_.alignment))});
     }
     add_work(Work::kBuffers, buffers_.size());
     return true;
   }
 
-  // Of several streams, two plans are made: by one range of tasks for each buffer, and by pairs.
-  Result<OffsetPlan> smallest_plan(uint64_t live_bytes) {
+  // Returns the buffers with one range of tasks for each.
+  std::vector<Buffer> ranges() const {
     std::vector<Buffer> ranges;
     for (const StreamBuffer& buffer : buffers_)
       ranges.push_back(arena_buffer(*buffer.buffer, order_, buffer.bytes));
+    return ranges;
+  }
+
+  // Of several streams, two plans are made: by one range of tasks for each buffer, and by pairs.
+  Result<OffsetPlan> smallest_plan(uint64_t live_bytes) {
     SLUICE_ASSIGN(ChosenPlan chosen,
-                  plan_offsets(ranges, {.enough = live_bytes, .threads = threads_}));
+                  plan_offsets(ranges(), {.enough = live_bytes, .threads = threads_}));
     if (order_.stream_count() <= 1 || chosen.plan.arena_bytes <= live_bytes)
       return std::move(chosen.plan);
     OffsetPlan by_pairs = plan_streams(buffers_, order_);
@@ -127,18 +145,38 @@ class ArenaPlanner {
     return std::move(best);
   }
 
+  void place(const SubMemoryPlan& plan) {
+    for (size_t i = 0; i < buffers_.size(); ++i)
+      graph_.buffers[ids_[i]].offset = Dim::fixed(static_cast<int64_t>(plan.offsets[i]));
+    if (!graph_.memories.empty()) graph_.memories[memory_].sub_memories = plan.sub_memories;
+  }
+
   Graph& graph_;
+  const uint32_t memory_;
+  const MemoryClassLimits limits_;
   const int64_t threads_;
   HappensBefore order_;
   std::vector<StreamBuffer> buffers_;
   std::vector<size_t> ids_;  // of the graph's buffers
 };
 
+// Returns the limits of each class of the graph's memory; without classes there is one.
+Result<std::vector<MemoryClassLimits>> limits_of(const Graph& graph, const Options& options) {
+  if (graph.memories.empty()) return std::vector<MemoryClassLimits>(1);
+  SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
+  std::vector<MemoryClassLimits> limits;
+  for (const DeviceMemory& memory : graph.memories) {
+    SLUICE_ASSIGN(const size_t index, find_memory_class(profile, memory.name));
+    limits.push_back(profile.memory_classes[index]);
+  }
+  return limits;
+}
+
 }  // namespace
 
-uint64_t arena_bytes_of(const Module& module, const MemoryBuffer& buffer) {
+uint64_t arena_bytes_of(const Module& module, const MemoryBuffer& buffer, uint64_t alignment) {
   const uint64_t bytes = max_bytes(module, buffer.bytes).value_or(0);
-  return (bytes + kValueAlignment - 1) / kValueAlignment * kValueAlignment;
+  return (bytes + alignment - 1) / alignment * alignment;
 }
 
 Buffer arena_buffer(const MemoryBuffer& buffer, const HappensBefore& order, uint64_t bytes) {
@@ -157,7 +195,9 @@ Result<bool> plan_memory(Graph& root, const Options& options) {
   SLUICE_ASSIGN(const int64_t threads, options.threads());
   for (Graph* graph : scheduled_graphs(root)) {
     SLUICE_TRY(check_streams(*graph));
-    SLUICE_TRY(ArenaPlanner(*graph, threads).run());
+    SLUICE_ASSIGN(const std::vector<MemoryClassLimits> limits, limits_of(*graph, options));
+    for (uint32_t memory = 0; memory < limits.size(); ++memory)
+      SLUICE_TRY(ArenaPlanner(*graph, memory, limits[memory], threads).run());
   }
   return true;
 }

@@ -133,6 +133,7 @@ bool SharedValues::can_overwrite(const Node& task, size_t index, uint32_t positi
   const SharedBytes& from = of(*operand);
   if (from.constant != nullptr || from.input != nullptr || from.output >= 0) return false;
   if (from.is_apart || of(result).is_apart) return false;
+  if (memory_class_of(*operand) != task.placement.memory_class) return false;
   for (size_t i = 0; i < task.input_count(); ++i) {
     if (i != index && task.input(i) != nullptr && find(*task.input(i)) == find(*operand))
       return false;

@@ -107,11 +107,23 @@ std::string PartEmitter::name_of(const Value& value) const {
   return fmt::format("{}%{}", shown_name(*producer), value.id());
 }
 
+// Returns the offset of a buffer in its region: in the arena, the classes of memory follow each
+// other.
+int64_t PartEmitter::offset_of(const MemoryBuffer& buffer) const {
+  int64_t offset = buffer.offset.value;
+  if (buffer.memory != MemoryClass::kArena) return offset;
+  for (uint32_t memory = 0; memory < buffer.binding; ++memory) {
+    for (const uint64_t bytes : graph_.memories[memory].sub_memories)
+      offset += static_cast<int64_t>(bytes);
+  }
+  return offset;
+}
+
 uint32_t PartEmitter::add_value(const Value& value) {
   const MemoryBuffer& buffer = buffer_of(value);
   const uint32_t arena_id = arena_ids_[static_cast<size_t>(value.place().buffer)];
   const bool is_bound_later = is_symbolic() && arena_id != kNoId;
-  const int64_t start = buffer.offset.is_fixed() && !is_bound_later ? buffer.offset.value : 0;
+  const int64_t start = buffer.offset.is_fixed() && !is_bound_later ? offset_of(buffer) : 0;
   const Dim& distance = value.place().offset;
   value_names_.add_name(name_of(value));
   part_.add_value_type(model_.type_index(value.type()));
@@ -222,12 +234,26 @@ void PartEmitter::emit_memory() {
   uint64_t arena_bytes = 0;
   for (const MemoryBuffer& buffer : graph_.buffers) {
     if (buffer.memory != MemoryClass::kArena || !buffer.offset.is_fixed()) continue;
-    arena_bytes = std::max(arena_bytes, static_cast<uint64_t>(buffer.offset.value) +
+    arena_bytes = std::max(arena_bytes, static_cast<uint64_t>(offset_of(buffer)) +
                                             arena_bytes_of(graph_.module(), buffer));
   }
-  memory.set_arena_bytes(arena_bytes);
+  memory.set_arena_bytes(std::max(arena_bytes, emit_sub_memories(memory)));
   memory.set_scratch_bytes(scratch_bytes_);
   if (is_symbolic()) emit_buffers();
+}
+
+// Returns the sum of their bytes.
+uint64_t PartEmitter::emit_sub_memories(pb::MemoryDef& memory) const {
+  uint64_t sum = 0;
+  for (const DeviceMemory& each : graph_.memories) {
+    for (const uint64_t bytes : each.sub_memories) {
+      pb::SubMemoryDef& def = *memory.add_sub_memories();
+      def.set_memory_class(each.name);
+      def.set_bytes(bytes);
+      sum += bytes;
+    }
+  }
+  return sum;
 }
 
 void PartEmitter::emit_streams() {
@@ -246,7 +272,7 @@ void PartEmitter::emit_buffers() {
     symbolic.add_buffer_first(buffer.live.empty() ? 0 : task_ids_[first]);
     symbolic.add_buffer_last(buffer.live.empty() ? 0 : task_ids_[last]);
     if (buffer.offset.is_fixed())
-      symbolic.add_buffer_offset(static_cast<uint64_t>(buffer.offset.value));
+      symbolic.add_buffer_offset(static_cast<uint64_t>(offset_of(buffer)));
   }
 }
 

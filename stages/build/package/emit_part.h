@@ -32,7 +32,9 @@ class PartEmitter {
   void emit_pieces(const Node& node);
   void emit_view(const Value& value);
   void leave_out_zeros();
+  int64_t offset_of(const MemoryBuffer& buffer) const;
   void emit_memory();
+  uint64_t emit_sub_memories(pb::MemoryDef& memory) const;
   void emit_streams();
   void emit_buffers();
   bool is_symbolic() const { return graph_.shapes == ShapeClass::kSymbolic; }

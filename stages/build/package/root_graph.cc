@@ -82,6 +82,7 @@ class RootMaker {
     Node& copy = mapper_.clone_node(node, root, values);
     copy.placement.kernel = -1;
     if (is_launch) return;
+    copy.placement.layouts.clear();
     copy.placement.engine = EngineId::kHostCpu;
     for (size_t k = 0; k < copy.output_count(); ++k) copy.output(k).set_storage(-1);
   }

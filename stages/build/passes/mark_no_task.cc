@@ -30,6 +30,7 @@ void copy_operand(Graph& graph, Node& concat, size_t index, Pieces& pieces) {
   copy.set_origins(concat.origins());
   copy.placement.engine = EngineId::kRts;
   copy.placement.stream_label = concat.placement.stream_label;
+  copy.placement.memory_class = concat.placement.memory_class;
   concat.set_input(index, &copy.output());
   pieces.enter(copy.output());
 }
@@ -50,6 +51,7 @@ bool mark(Graph& graph) {
     for (const size_t index : found.copied) copy_operand(graph, node, index, pieces);
     node.placement.no_task = true;
     node.placement.kernel = -1;
+    node.placement.layouts.clear();
     pieces.join(node);
     changed = true;
   }

@@ -15,9 +15,11 @@ Result<bool> cancel_trans_data(Graph& graph, const Options& options);
 Result<bool> remove_copies(Graph& graph, const Options& options);
 Result<bool> resolve_conflicts(Graph& graph, const Options& options);
 Result<bool> mark_no_task(Graph& graph, const Options& options);
+Result<bool> order_tasks(Graph& graph, const Options& options);
 Result<bool> assign_streams(Graph& graph, const Options& options);
 Result<bool> insert_events(Graph& graph, const Options& options);
 Result<bool> assign_buffers(Graph& graph, const Options& options);
+Result<bool> assign_memory_classes(Graph& graph, const Options& options);
 Result<bool> layout_weights(Graph& graph, const Options& options);
 // Returns kLimit when a part of fixed sizes needs a larger arena than any model may have.
 Result<bool> plan_memory(Graph& graph, const Options& options);

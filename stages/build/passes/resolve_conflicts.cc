@@ -17,6 +17,7 @@
 //   | lie in                            |                          | task (mark-no-task)         |
 //   | an operand that is read later, an | written over by a result | nothing: the result has its |
 //   | input, a constant, an output      |                          | own (memory/shared_values.h)|
+//   | a value in one class of memory    | a view in another        | copied here                 |
 //   | a value of one storage            | one of another storage   | a TransData is there since  |
 //   |                                   |                          | sluice-optimize             |
 //
@@ -29,7 +30,12 @@
 //              %1 = MemCopy(%y) {output = 2}
 //            }
 //
-// Legal because the copies are read by nobody but the caller, as that output.
+// and, of classes of memory, those of views:
+//
+//   before:  %y = Reshape(%x, %s) placement {memory_class = "p2p", _no_task}
+//   after:   %0 = MemCopy(%x) placement {memory_class = "p2p"}   %y = Reshape(%0, %s) ...
+//
+// Legal because the copies are read by nobody but the caller, as that output, or by the view.
 //
 // Must run after the passes that take copies out, and before mark-no-task, which must know which
 // values are outputs themselves.
@@ -77,11 +83,36 @@ bool add_copies(Graph& graph) {
   return changed;
 }
 
+// Lets views that name a class of memory show a copy in it.
+bool copy_views(Graph& graph) {
+  bool changed = false;
+  for (Node& node : graph.nodes()) {
+    const std::string& wanted = node.placement.memory_class;
+    if (!node.placement.no_task || is_piecewise(node) || wanted.empty()) continue;
+    Value& shown = *node.input(0);
+    if (memory_class_of(shown) == wanted) continue;
+    Node& copy = graph.add_node(Op::kMemCopy, {&shown}, 1, &node);
+    copy.output().set_type(shown.type_id());
+    copy.output().set_storage(shown.storage_id());
+    copy.set_name(node.name());
+    copy.set_origins(node.origins());
+    copy.placement.engine = EngineId::kRts;
+    copy.placement.stream_label = node.placement.stream_label;
+    copy.placement.memory_class = wanted;
+    node.set_input(0, &copy.output());
+    changed = true;
+  }
+  return changed;
+}
+
 }  // namespace
 
 Result<bool> resolve_conflicts(Graph& root, const Options&) {
   bool changed = false;
-  for (Graph* graph : scheduled_graphs(root)) changed = add_copies(*graph) || changed;
+  for (Graph* graph : scheduled_graphs(root)) {
+    changed = add_copies(*graph) || changed;
+    changed = copy_views(*graph) || changed;
+  }
   return changed;
 }
 

@@ -237,6 +237,7 @@ class PieceStorer {
     Node& copy = graph_.add_node(Op::kTransData, {&value}, 1, before);
     copy.placement.stream_label = near.placement.stream_label;
     copy.placement.stage_level = near.placement.stage_level;
+    copy.placement.memory_class = near.placement.memory_class;
     copy.set_origins(near.origins());
     copy.output().set_type(value.type_id());
     copy.output().set_storage(value.storage_id());

@@ -395,4 +395,10 @@ StridedPacking depthwise_weight_packing(const ConvSpec& s, int64_t nr) {
   return {{}, {{s.kh * s.kw, 1}}, {s.co, s.kh * s.kw}, nr};
 }
 
+std::vector<std::string> cpu_profiles() {
+  std::vector<std::string> names = profile_names();
+  std::erase_if(names, [](const std::string& name) { return !name.starts_with("cpu-"); });
+  return names;
+}
+
 }  // namespace sluice

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "runtime/device/kernel_image.h"
@@ -39,6 +40,9 @@ class RunnableKernel {
 };
 
 // Returns values in [-1, 1].
+// The built-in profiles of CPUs: no two of them have the same instructions.
+std::vector<std::string> cpu_profiles();
+
 std::vector<float> random_floats(size_t count, std::mt19937& random);
 
 // Returns the numbers as elements of f32, f16 or bf16, and the numbers of such elements.

@@ -192,7 +192,7 @@ TEST_P(EpilogueMath, RandomOnesAgreeWithTheInterpreter) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, EpilogueMath, testing::ValuesIn(profile_names()),
+INSTANTIATE_TEST_SUITE_P(Profiles, EpilogueMath, testing::ValuesIn(cpu_profiles()),
                          [](const auto& info) {
                            return info.param.substr(info.param.find('-') + 1);
                          });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/ir/value_storage.h"
 #include "common/target/engine_table.h"
 
 namespace sluice {
@@ -64,7 +65,11 @@ Result<void> lower_for_engine(Graph& graph, const GeneratorOptions& options,
         .with_hint(fmt::format("choose a --profile whose engines are {}", listed_engines()));
   }
   SLUICE_TRY(check_nodes(graph, options.profile));
-  return row->lower(graph, options, kernels);
+  SLUICE_TRY(row->lower(graph, options, kernels));
+  for (Node& node : graph.nodes()) {
+    if (node.placement.kernel >= 0) node.placement.layouts = operand_layouts(node);
+  }
+  return {};
 }
 
 }  // namespace sluice

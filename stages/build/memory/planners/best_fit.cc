@@ -1,5 +1,6 @@
 // Best fit in an order: buffers are placed one by one, each in the smallest gap that fits between
-// the placed buffers that are live with it, or above them.
+// the placed buffers that are live with it, or above them; where sub-memories are bounded, within
+// one.
 #include <algorithm>
 #include <numeric>
 
@@ -76,7 +77,8 @@ class PlacedByOffset {
 };
 
 template <typename Placed>
-OffsetPlan place_in_order(const std::vector<Buffer>& buffers, const std::vector<uint32_t>& order) {
+OffsetPlan place_in_order(const PlanRequest& request, const std::vector<uint32_t>& order) {
+  const std::vector<Buffer>& buffers = request.buffers;
   OffsetPlan plan{std::vector<uint64_t>(buffers.size(), 0), 0};
   Placed placed(buffers);
   Ranges occupied;
@@ -86,7 +88,7 @@ OffsetPlan place_in_order(const std::vector<Buffer>& buffers, const std::vector<
     occupied.clear();
     placed.find(buffer, plan, occupied);
     plan.pairs += occupied.size();
-    plan.offsets[id] = best_gap(occupied, buffer.bytes);
+    plan.offsets[id] = best_gap(occupied, buffer.bytes, request.sub_memory_bytes);
     plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[id] + buffer.bytes);
     placed.add(id, plan);
   }
@@ -111,8 +113,8 @@ OffsetPlan plan_by(const PlanRequest& request, const Less& less) {
   const std::vector<uint32_t> ids = sorted_ids(buffers, less);
   const uint64_t all_pairs = buffers.size() * buffers.size() / 2;
   return count_pairs(buffers) < all_pairs / kFewPairs
-             ? place_in_order<PlacedByTime>(buffers, ids)
-             : place_in_order<PlacedByOffset>(buffers, ids);
+             ? place_in_order<PlacedByTime>(request, ids)
+             : place_in_order<PlacedByOffset>(request, ids);
 }
 
 }  // namespace

@@ -23,6 +23,9 @@ struct PlanRequest {
   uint64_t enough = 0;               // an arena of this size is as good as a smaller one
   uint64_t best_bytes = UINT64_MAX;  // the smallest arena so far
   uint64_t visits = 0;               // limit of the exact search
+  // For best fit alone: no buffer of up to this size lies across a multiple of it, larger ones
+  // begin at one. 0: anywhere.
+  uint64_t sub_memory_bytes = 0;
 };
 
 // Slots of a sequence of buffers (slots.h): any free slot is taken, and has the size of its largest

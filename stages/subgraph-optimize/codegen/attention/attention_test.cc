@@ -343,7 +343,7 @@ TEST(AttentionKernel, EveryProfileHasCodeForHalves) {
   s.queries = s.keys = Extent::of_symbol(0, 128);
   s.key_size = s.value_size = 40;
   s.q.row_stride = s.k.row_stride = s.v.row_stride = s.y.row_stride = 40;
-  for (const std::string& name : profile_names()) {
+  for (const std::string& name : cpu_profiles()) {
     for (const DType dtype : kHalves) {
       s.q.dtype = s.k.dtype = s.v.dtype = s.y.dtype = dtype;
       EXPECT_TRUE(generate_attention(s, *get_profile(name)).ok()) << name;
@@ -351,7 +351,7 @@ TEST(AttentionKernel, EveryProfileHasCodeForHalves) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, Attention, testing::ValuesIn(profile_names()),
+INSTANTIATE_TEST_SUITE_P(Profiles, Attention, testing::ValuesIn(cpu_profiles()),
                          [](const auto& own) { return own.param.substr(own.param.find('-') + 1); });
 
 }  // namespace

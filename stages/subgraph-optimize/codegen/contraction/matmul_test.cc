@@ -371,7 +371,7 @@ TEST(DotProducts, OneInstructionTakesPairsOfBf16) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, MatMulKernel, testing::ValuesIn(profile_names()),
+INSTANTIATE_TEST_SUITE_P(Profiles, MatMulKernel, testing::ValuesIn(cpu_profiles()),
                          [](const auto& info) {
                            return info.param.substr(info.param.find('-') + 1);
                          });

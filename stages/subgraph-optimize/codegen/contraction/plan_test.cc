@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "stages/subgraph-optimize/codegen/codegen_testing.h"
+
 namespace sluice {
 namespace {
 
@@ -102,7 +104,7 @@ TEST_P(Plan, FewRowsTakeDotProductsWithContiguousColumns) {
   EXPECT_GT(choose_matmul_plan(s, *profile).rows, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, Plan, testing::ValuesIn(profile_names()), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Profiles, Plan, testing::ValuesIn(cpu_profiles()), [](const auto& info) {
   return info.param.substr(info.param.find('-') + 1);
 });
 

@@ -378,7 +378,7 @@ TEST_P(SymbolicMatMul, SymbolsAndNominalValuesNameTheKernel) {
   EXPECT_NE(canonical_text(one), canonical_text(dense(48, 8, 8)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, SymbolicMatMul, testing::ValuesIn(profile_names()),
+INSTANTIATE_TEST_SUITE_P(Profiles, SymbolicMatMul, testing::ValuesIn(cpu_profiles()),
                          [](const auto& info) {
                            return info.param.substr(info.param.find('-') + 1);
                          });

@@ -275,7 +275,7 @@ TEST_P(ConvKinds, ChoosesByShape) {
   EXPECT_EQ(choose_conv_kind(one, profile_, {dense, dense}), ConvKind::kDirect);
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, ConvKinds, testing::ValuesIn(profile_names()),
+INSTANTIATE_TEST_SUITE_P(Profiles, ConvKinds, testing::ValuesIn(cpu_profiles()),
                          [](const auto& info) {
                            return info.param.substr(info.param.find('-') + 1);
                          });

@@ -310,7 +310,7 @@ TEST_P(SymbolicConv, FreeBatchOfLargeImages) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, SymbolicConv, testing::ValuesIn(profile_names()),
+INSTANTIATE_TEST_SUITE_P(Profiles, SymbolicConv, testing::ValuesIn(cpu_profiles()),
                          [](const auto& info) {
                            return info.param.substr(info.param.find('-') + 1);
                          });

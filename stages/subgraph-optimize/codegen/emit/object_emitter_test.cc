@@ -6,6 +6,7 @@
 #include "common/loop/packing.h"
 #include "common/target/kernel_specification.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
+#include "stages/subgraph-optimize/codegen/codegen_testing.h"
 #include "stages/subgraph-optimize/codegen/epilogue_builder.h"
 #include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
 
@@ -24,7 +25,7 @@ TEST(ObjectEmitter, NamesTheUndefinedSymbol) {
 // Needs no CPU that can run them: kernels of all profiles, with long zero pages and copies for
 // which LLVM would like to call memset and memcpy.
 TEST(ObjectEmitter, KernelsOfEveryProfileAreClosed) {
-  for (const std::string& name : profile_names()) {
+  for (const std::string& name : cpu_profiles()) {
     auto profile = get_profile(name);
     ASSERT_TRUE(profile.ok());
     EpilogueBuilder e;

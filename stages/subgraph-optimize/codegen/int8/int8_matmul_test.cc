@@ -239,7 +239,7 @@ TEST_P(Int8MatMul, RefusesNonsense) {
   EXPECT_FALSE(generate_int8_matmul(spec, profile_).ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, Int8MatMul, testing::ValuesIn(profile_names()),
+INSTANTIATE_TEST_SUITE_P(Profiles, Int8MatMul, testing::ValuesIn(cpu_profiles()),
                          [](const auto& info) {
                            return info.param.substr(info.param.find('-') + 1);
                          });

@@ -344,7 +344,7 @@ TEST_P(Int8, RefusesNonsense) {
   EXPECT_FALSE(generate_int8_conv(spec, profile_).ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, Int8, testing::ValuesIn(profile_names()), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Profiles, Int8, testing::ValuesIn(cpu_profiles()), [](const auto& info) {
   return info.param.substr(info.param.find('-') + 1);
 });
 

@@ -282,7 +282,7 @@ TEST_P(Recurrent, StatesBeyondScratchAreAnError) {
 }
 
 TEST(RecurrentPlan, GroupsFitTheScratch) {
-  for (const std::string& name : profile_names()) {
+  for (const std::string& name : cpu_profiles()) {
     const DeviceProfile profile = *get_profile(name);
     for (const int64_t hidden : {8, 512, 4096, 40000}) {
       RecurrentSpec spec;
@@ -298,7 +298,7 @@ TEST(RecurrentPlan, GroupsFitTheScratch) {
 
 // Code for machines that this one is not is generated as well.
 TEST(RecurrentPlan, EveryProfileHasCode) {
-  for (const std::string& name : profile_names()) {
+  for (const std::string& name : cpu_profiles()) {
     RecurrentSpec spec;
     spec.cell = make_cell(CellKind::kLstm, 50);
     spec.has_y = spec.has_lengths = true;
@@ -310,7 +310,7 @@ TEST(RecurrentPlan, EveryProfileHasCode) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, Recurrent, testing::ValuesIn(profile_names()),
+INSTANTIATE_TEST_SUITE_P(Profiles, Recurrent, testing::ValuesIn(cpu_profiles()),
                          [](const auto& info) {
                            return info.param.substr(info.param.find('-') + 1);
                          });

@@ -1,0 +1,51 @@
+// Orders of the tasks of a graph, compared by the bytes that are live at a time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/ir/graph.h"
+
+namespace sluice {
+
+// Orders are indices of nodes in the graph's list, nodes without a task among them: these stand
+// right after what they show is there. Sizes that are not fixed count with their nominal ones.
+class TaskOrders {
+ public:
+  explicit TaskOrders(const Graph& graph);
+
+  using Order = std::vector<uint32_t>;
+
+  Order given() const;
+  // Of the tasks that can run, takes the one after which fewest bytes more are live: list
+  // scheduling. O((N + E) log N).
+  Order min_live() const;
+  // Runs what a task reads right before it, operands that need most memory for less result first:
+  // Sethi and Ullman, The Generation of Optimal Code for Arithmetic Expressions, 1970, where values
+  // that are read twice count once. O((N + E) log N).
+  Order depth_first() const;
+
+  // Returns the most bytes of the arena that are live at a time.
+  uint64_t peak(const Order& order) const;
+
+  Node& node(uint32_t index) const { return *nodes_[index]; }
+
+ private:
+  class Walk;
+
+  // A node with the groups of bytes that it writes and reads, each once.
+  struct Touched {
+    std::vector<uint32_t> groups;
+    std::vector<uint32_t> before, after;  // nodes that run before and after it, once for each edge
+  };
+
+  void find_groups(const Graph& graph);
+  void find_edges(const Graph& graph);
+
+  std::vector<Node*> nodes_;
+  std::vector<Touched> touched_;  // by node
+  std::vector<uint64_t> bytes_;   // by group; 0 where the caller gives the memory
+  std::vector<uint32_t> users_;   // by group: the nodes that touch it
+};
+
+}  // namespace sluice
