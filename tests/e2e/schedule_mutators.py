@@ -6,8 +6,10 @@ import re
 
 NAME = r'%(?:"[^"]*"|[\w./~-]+)'
 PLACE = re.compile(rf"({NAME})(?::[^%]*?)? at b(\d+)((?: \+ [\w*]+)*)")
-BUFFER = re.compile(r"^  buffer b(\d+) = (arena|weights|input \d+|output \d+) bytes (\S+)"
+BUFFER = re.compile(r'^  buffer b(\d+) = (arena(?: "\w+")?|weights|input \d+|output \d+)'
+                    r" bytes (\S+)"
                     r"(?: offset (\d+))?(?: live (.*))?$", re.M)
+MEMORY = re.compile(r'^  memory "(\w+)"(?: sub_memories \[([\d, ]+)\])?$', re.M)
 RANGE = re.compile(r'"(\w+)" \[(\d+), (\d+)\]')
 
 
@@ -89,10 +91,11 @@ def shorten_lives(text):
 
 def overlap_offsets(text):
     """A buffer of the arena lies on one that lives with it: at its place, or partly."""
-    arena = [b for b in text.buffers if b.memory == "arena" and b.offset is not None and b.ranges]
+    arena = [b for b in text.buffers if b.memory.startswith("arena") and b.offset is not None and
+             b.ranges]
     for one in arena:
         for other in arena:
-            if one is other or not one.lives_with(other):
+            if one is other or one.memory != other.memory or not one.lives_with(other):
                 continue
             offsets = {other.offset}
             if one.bytes is not None and other.bytes is not None:
@@ -150,8 +153,7 @@ def point_elsewhere(text):
 
 def drop_copies(text):
     """A copy is gone and its readers read its operand, or a Concat or Split is no task any more.
-    Lives follow: once those of the operand's buffer last as long as the copy's did. A TransData to
-    another format is no copy: what reads it is a kernel made for that format."""
+    Lives follow: once those of the operand's buffer last as long as the copy's did."""
     for number, line in enumerate(text.tasks):
         op, operands = node_of(line)
         if op in ("Concat", "Split"):
@@ -159,8 +161,6 @@ def drop_copies(text):
                 line))
         elif op in ("MemCopy", "TransData") and operands[0] in text.places:
             result = results_of(line)[0]
-            if format_of(text, result) != format_of(text, operands[0]):
-                continue
             short = with_operand(without_task(text, number, line, ""), result, operands[0])
             yield f"{result} is not copied", short
             yield (f"{result} is not copied, its operand lives on",
@@ -176,14 +176,9 @@ def with_operand(made, old, new):
             made[end:])
 
 
-def format_of(text, name):
-    found = re.search(r" storage (\w+)", text.places[name][0])
-    return found[1] if found else "dense"
-
-
 def line_of(line):
     """A node's line without a task."""
-    return re.sub(r"(, kernel = \w+)?, stream = \"\w+\"(, (waits|records) = \[[^]]*\])*",
+    return re.sub(r"(, kernel = \w+)?(, layouts = \"[^\"]*\")?, stream = \"\w+\"(, (waits|records) = \[[^]]*\])*",
                   ", _no_task", line)
 
 
@@ -208,6 +203,37 @@ def lengthen(made, buffer, ranges):
                 RANGE.sub(lambda r: f'"{r[1]}" [{r[2]}, {max(int(r[3]), last - 1)}]', match[0]))
 
     return BUFFER.sub(follow, made)
+
+
+def confuse_memories(text):
+    """A buffer is of another class of memory, a sub-memory is too small, gone, or ends within a
+    buffer; a node names another class."""
+    memories = {match[1]: match for match in MEMORY.finditer(text.text)}
+    for buffer in text.buffers:
+        line = text.text[slice(*buffer.span)]
+        for name in memories:
+            if buffer.memory.startswith("arena ") and buffer.memory != f'arena "{name}"':
+                yield (f"b{buffer.id} is of {name}",
+                       text.with_span(buffer.span, line.replace(buffer.memory, f'arena "{name}"')))
+    for name, match in memories.items():
+        if match[2] is None:
+            continue
+        first, *others = (int(number) for number in match[2].split(", "))
+        inside = {b.offset + step for b in text.buffers if b.memory == f'arena "{name}"'
+                  for step in range(64, b.bytes or 0, 64)}
+        lists = [[first - 512, *others], others]
+        lists += [[at, first - at, *others] for at in range(64, first, 64) if at in inside]
+        for numbers in lists:
+            listed = f" sub_memories [{', '.join(map(str, numbers))}]" if numbers else ""
+            yield (f"{name} has sub-memories {numbers}",
+                   text.with_span(match.span(), f'  memory "{name}"{listed}'))
+    for line in text.tasks if memories else []:
+        for name in memories:
+            if " at b" in line and f'memory_class = "{name}"' not in line:
+                made = re.sub(r', memory_class = "\w+"', "", line)
+                made = made.replace(", stream =", f', memory_class = "{name}", stream =')
+                if name != next(iter(memories)) or "memory_class" in line:
+                    yield f"{results_of(line)[0]} is of {name}", text.text.replace(line, made)
 
 
 def confuse_events(text):
@@ -241,4 +267,5 @@ def without_event(text, gone):
 
 CLASSES = {"life shortened": shorten_lives, "offsets overlap": overlap_offsets,
            "piece shifted": shift_pieces, "copy dropped": drop_copies,
-           "pointed elsewhere": point_elsewhere, "events": confuse_events}
+           "pointed elsewhere": point_elsewhere, "events": confuse_events,
+           "memory confused": confuse_memories}

@@ -10,6 +10,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 HOST = "placement {engine = host_cpu}"
+PEER = 'placement {engine = host_cpu, memory_class = "p2p"}'
 LEFT = 'placement {engine = host_cpu, stream_label = "left"}'
 RIGHT = 'placement {engine = host_cpu, stream_label = "right"}'
 
@@ -78,6 +79,19 @@ TEXTS = {
   %g: f32[112] = Concat(%f, %u, %e, %f) {{axis = 0}} {HOST}
   %y: f32[112] = Exp(%g) {HOST}
   %z: f32[96] = Concat(%e, %x, %a, %e) {{axis = 0}} {HOST}
+}}""",
+    "classes": f"""option "profile" = "sim-910b"
+graph @main(%x: f32[300]) -> (%y, %z) {{
+  %a: f32[300] = Neg(%x) {HOST}
+  %p: f32[300] = Sin(%x) {PEER}
+  %q: f32[300] = Cos(%p) {PEER}
+  %b: f32[300] = Mul(%a, %q) {HOST}
+  %c: f32[600] = Concat(%p, %q) {{axis = 0}} {PEER}
+  %d: f32[600] = Abs(%c) {PEER}
+  %e: f32[300], %f: f32[300] = Split(%d) {{axis = 0, num_outputs = 2}} {PEER}
+  %g: f32[300] = Add(%b, %e) {HOST}
+  %y: f32[300] = Sub(%g, %f) {HOST}
+  %z: f32[300] = Mul(%g, %a) {HOST}
 }}""",
     "streams": f"""graph @main(%x: f32[64], %z: f32[64]) -> (%y, %w) {{
   %a: f32[64] = Sin(%x) {LEFT}
@@ -206,7 +220,8 @@ class Schedule:
         random = np.random.default_rng(seed)
         dims = {"rows": {"x": (1, 8, 12, 18)}, "chain": {"x": (48,)}, "pieces": {"x": (32,)},
                 "views": {"x": (64,)}, "copies": {"x": (16,)}, "more copies": {"x": (16,)},
-                "given": {"x": (16,), "u": (16,)}, "streams": {"x": (64,), "z": (64,)},
+                "classes": {"x": (300,)}, "given": {"x": (16,), "u": (16,)},
+                "streams": {"x": (64,), "z": (64,)},
                 "dense": {"x": (130, 16)}, "products": {"x": (16, 16)}}
         size = 1 + seed % 8
         own = dims.get(self.kind, {"x": (1, 8, size, 18) if "rows" in self.kind else (size, 16)})
