@@ -87,7 +87,8 @@ Result<void> ModuleParser::parse_buffer(Graph& graph) {
   if (*memory == MemoryClass::kInput || *memory == MemoryClass::kOutput) {
     SLUICE_ASSIGN(const int64_t binding, take_int("the index of an input or output", 0, INT32_MAX));
     buffer.binding = static_cast<uint32_t>(binding);
-  } else if (*memory == MemoryClass::kArena && !graph.memories.empty()) {
+  } else if (*memory == MemoryClass::kArena &&
+             (!graph.memories.empty() || token().kind == TokenKind::kString)) {
     SLUICE_ASSIGN(buffer.binding, take_memory(graph));
   }
   SLUICE_TRY(expect("bytes"));

@@ -35,6 +35,9 @@ class ArenaPicture {
     }
     for (const Node& node : graph.nodes()) tasks_ += node.placement.no_task ? 0 : 1;
     for (size_t id = 0; id < graph.buffers.size(); ++id) add(id);
+    if (graph.memories.empty()) return;
+    bytes_ = 0;
+    for (const uint64_t bytes : graph.memories[memory].sub_memories) bytes_ += bytes;
   }
 
   // Returns the picture below `top`.

@@ -42,8 +42,8 @@ Result<double> number_from_0_to(const CommandLine& line, const char* option, dou
   if (done.ec == std::errc() && done.ptr == text.data() + text.size() && number >= 0 &&
       number <= maximum)
     return number;
-  return make_error(ErrorCode::kBadOption, "{} is '{}', it must be a number from 0 to {}", option,
-                    text, maximum);
+  return make_error(ErrorCode::kBadOption, "{} is '{}', it must be a whole number from 0 to {}",
+                    option, text, maximum);
 }
 
 }  // namespace sluice

@@ -20,7 +20,7 @@ inline constexpr char kSemanticOptions[] =
   --zipmap=KIND          What ZipMap gives: map, a sequence of maps, or tensor, what it takes under
                          the same name.
   --profile=NAME         The device profile: native, cpu-avx512bf16, cpu-avx512vnni, cpu-avx512,
-                         cpu-avx2, cpu-generic, or a .json file.
+                         cpu-avx2, cpu-generic, sim-910b, sim-310p, or a .json file.
   --opt-level=LEVEL      Which passes run: O0, O1 or O3.
   --precision-mode=MODE  The dtypes that nodes compute in: must_keep_origin_dtype, the model's;
                          force_fp32, force_fp16, force_bf16; allow_mix_precision or

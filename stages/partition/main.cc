@@ -17,7 +17,7 @@ Reads <in>, or standard input when it is absent or "-": a typed graph.
 
 Options:
   --profile=NAME       Device profile: native, cpu-avx512bf16, cpu-avx512vnni, cpu-avx512, cpu-avx2,
-                       cpu-generic, or a .json file.
+                       cpu-generic, sim-910b, sim-310p, or a .json file.
   --symbolic=WHEN      on, or off: every dimension that is not fixed makes its part dynamic.
   --static-model-ops-lower-limit=N   Nodes of fixed shapes become a part of their own when they are
                        at least N, 4 unless said otherwise; -1: the whole graph is one dynamic part.

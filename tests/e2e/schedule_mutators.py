@@ -178,8 +178,9 @@ def with_operand(made, old, new):
 
 def line_of(line):
     """A node's line without a task."""
-    return re.sub(r"(, kernel = \w+)?(, layouts = \"[^\"]*\")?, stream = \"\w+\"(, (waits|records) = \[[^]]*\])*",
-                  ", _no_task", line)
+    gone = (r'(, kernel = \w+)?(, layouts = "[^"]*")?, stream = "\w+"'
+            r"(, (waits|records) = \[[^]]*\])*")
+    return re.sub(gone, ", _no_task", line)
 
 
 def without_task(text, number, line, new):

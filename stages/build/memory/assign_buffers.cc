@@ -9,6 +9,7 @@
 //            %a at b1 = Relu(%x)          %y at b1 = Reshape(%a, %s) placement {_no_task}
 #include <algorithm>
 
+#include "common/base/log.h"
 #include "common/ir/module.h"
 #include "common/ops/value_bytes.h"
 #include "stages/build/memory/shared_values.h"
@@ -75,10 +76,13 @@ class BufferAssigner {
 
 Result<bool> assign_buffers(Graph& root, const Options& options) {
   const NoReuse no_reuse(options);
-  for (Graph* graph : scheduled_graphs(root)) {
+  const std::vector<Graph*> graphs = scheduled_graphs(root);
+  for (Graph* graph : graphs) {
     SLUICE_TRY(check_streams(*graph));
     BufferAssigner(*graph, no_reuse).run();
   }
+  for (const std::string& glob : no_reuse.unused(graphs))
+    log_warning("sluice-build", fmt::format("--disable-reuse-memory: '{}' fits no node", glob));
   return true;
 }
 

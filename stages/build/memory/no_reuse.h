@@ -17,6 +17,8 @@ class NoReuse {
   // Returns whether the memory of the node's results is for nothing else.
   bool contains(const Node& node) const;
   bool is_empty() const { return globs_.empty(); }
+  // Returns the globs that fit none of the nodes of these graphs.
+  std::vector<std::string> unused(const std::vector<Graph*>& graphs) const;
 
  private:
   std::vector<std::string> globs_;

@@ -9,7 +9,7 @@
 // supports whole is inlined again and its nodes are placed one by one; legal because a Fused node
 // means its body. Nodes in the bodies of control flow run where their owner runs. One error lists
 // all nodes that find no engine and all that cannot have the engine of their placement, each with
-// the reason.
+// the reason; another one all nodes whose class of memory the profile does not have.
 #include "common/base/pages.h"
 #include "common/base/work.h"
 #include "common/ir/clone.h"
@@ -88,9 +88,16 @@ class Placer {
     misplaced_ = true;
   }
 
+  std::string engine_names() const {
+    std::string names;
+    for (const EngineRow& row : table_.engines)
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", engine_name(row.id));
+    return names;
+  }
+
   std::string unsupported_reason(const Node& node, EngineId engine) {
     const EngineRow* row = table_.find(engine);
-    if (row == nullptr) return fmt::format("profile '{}' has no such engine", profile_);
+    if (row == nullptr) return fmt::format("profile '{}' has {}", profile_, engine_names());
     add_work(Work::kEngineQuestions);
     return engine_unsupported_reason(*row, node);
   }
@@ -188,6 +195,32 @@ class Placer {
   bool changed_ = false;
 };
 
+// Adds the nodes, those of called graphs among them, whose class of memory the profile does not
+// have.
+void find_foreign_memory(Graph& graph, const DeviceProfile& profile,
+                         std::vector<std::string>& found) {
+  for (const Node& node : graph.nodes()) {
+    if (Graph* callee = called_graph(node)) find_foreign_memory(*callee, profile, found);
+    const std::string& memory = node.placement.memory_class;
+    if (!memory.empty() && !find_memory_class(profile, memory))
+      found.push_back(fmt::format("{}: annotated with memory class '{}'", node.label(), memory));
+  }
+}
+
+Result<void> check_memory_classes(Graph& graph, const DeviceProfile& profile) {
+  std::vector<std::string> found;
+  find_foreign_memory(graph, profile, found);
+  if (found.empty()) return {};
+  std::string text;
+  for (size_t i = 0; i < std::min(found.size(), kListed); ++i) text += "\n  " + found[i];
+  if (found.size() > kListed) text += fmt::format("\n  … and {} more", found.size() - kListed);
+  std::string names;
+  for (const MemoryClassLimits& each : profile.memory_classes)
+    names += (names.empty() ? "" : ", ") + each.name;
+  return make_error(ErrorCode::kBadValue, "profile '{}' has {}:{}", profile.name,
+                    names.empty() ? "no classes of memory" : "the memory classes " + names, text);
+}
+
 }  // namespace
 
 Result<bool> place_engines(Graph& graph, const Options& options) {
@@ -196,6 +229,7 @@ Result<bool> place_engines(Graph& graph, const Options& options) {
   Placer placer(std::move(table), profile.name, has_states(graph));
   placer.place(graph);
   SLUICE_TRY(placer.finish());
+  SLUICE_TRY(check_memory_classes(graph, profile));
   return placer.changed();
 }
 
