@@ -71,8 +71,8 @@ void check_in_place(const Graph& graph, Findings& findings) {
       if (result.type().dense_bytes() == 0) continue;
       for (size_t i = 0; i < node.input_count(); ++i) {
         const Value* operand = node.input(i);
-        if (operand != nullptr && begin_together(graph, *operand, result) &&
-            !may_overwrite(node, i, result))
+        if (operand == nullptr || operand->type().dense_bytes() == 0) continue;
+        if (begin_together(graph, *operand, result) && !may_overwrite(node, i, result))
           findings.add("{}: writes {} over {}, which it does not read element by element",
                        node.label(), value_label(result), value_label(*operand));
       }
