@@ -50,7 +50,6 @@ Mentioned::Mentioned(const Module& module)
   for (size_t id = 0; id < used_expressions_.size(); ++id) {
     if (!used_expressions_[id]) continue;
     const Expression& e = module.expressions[static_cast<ExpressionId>(id)];
-    expressions.add(static_cast<int32_t>(id));
     if (e.op == ExpressionOp::kSymbol) used_symbols[static_cast<size_t>(e.value)] = true;
   }
   for (size_t id = 0; id < used_symbols.size(); ++id) {
@@ -68,6 +67,7 @@ void Mentioned::expression(ExpressionId id) {
   const Expression& e = module_.expressions[id];
   expression(e.a);
   expression(e.b);
+  expressions.add(static_cast<int32_t>(id));
 }
 
 void Mentioned::type(TypeId id) {

@@ -19,7 +19,7 @@ Result<void> read_memories(const fb::Graph& row, const std::vector<std::string_v
   for (size_t i = 0; i < size_of(row.memories()); ++i) {
     const fb::DeviceMemory& each = *row.memories()->Get(static_cast<uint32_t>(i));
     if (each.name() >= strings.size()) return bad_file("a memory has the name {}", each.name());
-    SLUICE_TRY(budget.charge(strings[each.name()].size() + sizeof(DeviceMemory), 1));
+    SLUICE_TRY(budget.charge(strings[each.name()].size() + 1, 1));
     SLUICE_TRY(budget.charge(size_of(each.sub_memories()), sizeof(uint64_t)));
     if (!is_aligned(each.sub_memories())) return bad_file("sub-memories are not aligned");
     DeviceMemory& memory = graph.memories.emplace_back();

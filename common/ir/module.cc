@@ -132,7 +132,8 @@ void Module::erase_unowned() {
     Graph& graph = *graphs_[static_cast<size_t>(queue.back())];
     queue.pop_back();
     for (const Value& value : graph.values()) {
-      if (!value.is_erased()) want_segment(value.segment());
+      const bool is_kept = value.is_input() || value.producer() != nullptr || value.is_used();
+      if (!value.is_erased() && is_kept) want_segment(value.segment());
     }
     if (!graph.may_have_bodies()) continue;
     for (const Node& node : graph.nodes()) {

@@ -47,4 +47,12 @@ Result<pb::ModelDef> bind_for_checks(const pb::ModelDef& model, int part) {
   return bind_model(model, part, 256);
 }
 
+std::optional<pb::ModelDef> bind_to_largest(const pb::ModelDef& model, int part) {
+  constexpr int64_t kAboveAll = int64_t{1} << 50;  // of dims with a bound, that is taken
+  if (model.parts(part).symbolic().buffer_offset_size() == 0) return std::nullopt;
+  auto bound = bind_model(model, part, kAboveAll);
+  if (!bound) return std::nullopt;
+  return *std::move(bound);
+}
+
 }  // namespace sluice

@@ -17,6 +17,7 @@ namespace {
 #include "profile_texts.inc"
 
 constexpr int64_t kMaxCost = 1'000'000;
+constexpr size_t kMaxMemoryClasses = 64;
 constexpr int kMaxNamed = 20;  // unknown members in one error
 
 // Reads members of one profile. The first member that is absent, mistyped, out of range or unread
@@ -182,6 +183,9 @@ bool lists(std::string_view features, std::string_view feature) {
 
 // Returns the first contradiction among the classes of memory; empty if there is none.
 std::string memory_fault(const DeviceProfile& profile) {
+  if (profile.memory_classes.size() > kMaxMemoryClasses)
+    return fmt::format("memory_classes: there are {}, expected at most {}",
+                       profile.memory_classes.size(), kMaxMemoryClasses);
   std::vector<std::string_view> names;
   for (const MemoryClassLimits& each : profile.memory_classes) {
     if (!is_engine_name(each.name) || each.name.find('+') != std::string::npos)

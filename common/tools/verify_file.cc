@@ -123,7 +123,12 @@ std::string part_findings(const pb::ModelDef& model, int index, uint64_t weights
 std::string symbolic_findings(const pb::ModelDef& model, int index, uint64_t weights_bytes,
                               OmVerified& verified) {
   const auto bound = bind_for_checks(model, index);
-  if (bound) return part_findings(*bound, index, weights_bytes, verified);
+  if (bound) {
+    std::string findings = part_findings(*bound, index, weights_bytes, verified);
+    const auto largest = findings.empty() ? bind_to_largest(model, index) : std::nullopt;
+    OmVerified of_largest;  // the figures are those of the first
+    return largest ? part_findings(*largest, index, weights_bytes, of_largest) : findings;
+  }
   verified.unchecked.push_back(
       fmt::format("part {} was not checked, for none of the sizes tried binds it; the last: {}",
                   index, bound.error().message));

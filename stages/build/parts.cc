@@ -41,4 +41,28 @@ Result<void> check_streams(const Graph& graph) {
   return {};
 }
 
+Result<void> check_places(const Graph& graph) {
+  const auto missing = [&](const Value* value) -> std::string_view {
+    if (value == nullptr) return {};
+    const int32_t id = value->place().buffer;
+    if (id < 0 || static_cast<size_t>(id) >= graph.buffers.size()) return "assign-buffers";
+    const MemoryBuffer& buffer = graph.buffers[static_cast<size_t>(id)];
+    if (buffer.offset.is_fixed()) return {};
+    if (buffer.memory == MemoryClass::kWeights) return "layout-weights";
+    const bool is_planned =
+        buffer.memory != MemoryClass::kArena || graph.shapes != ShapeClass::kFixed;
+    return is_planned ? "" : "plan-memory";
+  };
+  for (const Node* task : tasks_of(graph)) {
+    std::string_view pass;
+    for (size_t i = 0; i < task->input_count() && pass.empty(); ++i) pass = missing(task->input(i));
+    for (size_t k = 0; k < task->output_count() && pass.empty(); ++k)
+      pass = missing(&task->output(k));
+    if (!pass.empty())
+      return make_error(ErrorCode::kVerifyFailed, "{}: its operands have no place", task->label())
+          .with_hint(fmt::format("the pass {} must run before", pass));
+  }
+  return {};
+}
+
 }  // namespace sluice

@@ -23,4 +23,8 @@ TaskKind task_kind(const Node& node);
 // Returns kVerifyFailed when a task has no stream: assign-streams was left out.
 Result<void> check_streams(const Graph& graph);
 
+// Returns kVerifyFailed when an operand of a task has no place, or one without its bytes in a part
+// of fixed sizes: assign-buffers, layout-weights or plan-memory was left out.
+Result<void> check_places(const Graph& graph);
+
 }  // namespace sluice

@@ -60,6 +60,30 @@ def make_model(path):
         file.write(model.SerializeToString())
 
 
+def make_open_model(path):
+    """Open sizes, a channel concatenation, and wide results that order-tasks moves to where they
+    are read."""
+    random = np.random.default_rng(4)
+    nodes, weights, means = [], [], []
+    for name in "abcd":
+        weights.append(numpy_helper.from_array(random.standard_normal((8, 4, 3, 3), np.float32),
+                                               "w" + name))
+        nodes.append(helper.make_node("Conv", ["x", "w" + name], [name], pads=[1, 1, 1, 1]))
+    nodes.append(helper.make_node("Concat", ["a", "b"], ["ab"], axis=1))
+    for name in ("ab", "c", "d"):
+        nodes.append(helper.make_node("GlobalAveragePool", [name], ["m" + name]))
+        means.append("m" + name)
+    nodes += [helper.make_node("Concat", means, ["all"], axis=1),
+              helper.make_node("Softmax", ["all"], ["y"], axis=1)]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+            for name, dims in (("x", [1, 4, "H", "W"]), ("y", None))]
+    model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], weights),
+                              opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    with open(path, "wb") as file:
+        file.write(model.SerializeToString())
+
+
 class SameBytes:
     def __init__(self, programs, model, folder):
         self.programs, self.model, self.folder = programs, model, folder
@@ -156,12 +180,18 @@ def main():
     parser.add_argument("--model")
     arguments = parser.parse_args()
     programs = need(arguments.programs, ["compile", "verify", *STAGES])
+    if arguments.model:
+        try_all(programs, os.path.abspath(arguments.model))
+        return
+    for make in (make_model, make_open_model):
+        with tempfile.TemporaryDirectory() as folder:
+            make(os.path.join(folder, "model.onnx"))
+            try_all(programs, os.path.join(folder, "model.onnx"))
+
+
+def try_all(programs, model):
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        model = os.path.abspath(arguments.model) if arguments.model else os.path.join(folder,
-                                                                                      "model.onnx")
-        if not arguments.model:
-            make_model(model)
         test = SameBytes(programs, model, folder)
         for part in (test.shell, test.non_semantic_options, test.after_each_stage,
                      test.after_each_pass, test.elsewhere):

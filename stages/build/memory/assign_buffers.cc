@@ -30,16 +30,25 @@ class BufferAssigner {
 
   void run() {
     graph_.buffers.clear();
-    std::vector<int32_t> buffers(graph_.value_limit(), -1);
+    buffers_.assign(graph_.value_limit(), -1);
+    for (Value* input : graph_.inputs()) place(*input);
     for (Value& value : graph_.values()) {
-      if (value.is_erased() || !needs_place(value)) continue;
-      int32_t& buffer = buffers[static_cast<size_t>(shared_.find(value))];
-      if (buffer < 0) buffer = add_buffer(value);
-      value.set_place({buffer, shared_.offset(value)});
+      if (!value.is_erased() && !value.is_input() && value.producer() == nullptr) place(value);
+    }
+    for (Node& node : graph_.nodes()) {
+      for (size_t k = 0; k < node.output_count(); ++k) place(node.output(k));
     }
   }
 
  private:
+  // Buffers are numbered in the order of the graph, which a file keeps, and not in that of ids.
+  void place(Value& value) {
+    if (!needs_place(value)) return;
+    int32_t& buffer = buffers_[static_cast<size_t>(shared_.find(value))];
+    if (buffer < 0) buffer = add_buffer(value);
+    value.set_place({buffer, shared_.offset(value)});
+  }
+
   // A value that no task touches has no bytes, but for inputs, outputs and what has a view.
   bool needs_place(const Value& value) {
     const SharedBytes& bytes = shared_.of(value);
@@ -70,6 +79,7 @@ class BufferAssigner {
   Graph& graph_;
   SharedValues shared_;
   std::vector<uint32_t> inputs_;  // by value id: the index among inputs that are no constants
+  std::vector<int32_t> buffers_;  // by representative of those that share bytes; -1: none yet
 };
 
 }  // namespace

@@ -44,14 +44,14 @@ int64_t free_from(const MemoryBuffer& buffer, const HappensBefore& order, uint32
   return positions.empty() ? 0 : int64_t{positions.back()} + 1;
 }
 
-// Returns the values of arena buffers that are live at a position in the order of tasks, one for
-// each buffer.
-std::vector<NamedBytes> values_live_at(const Graph& graph, int64_t at) {
+// Returns the values of buffers of a class that are live at a position in the order of tasks, one
+// for each buffer.
+std::vector<NamedBytes> values_live_at(const Graph& graph, uint32_t memory, int64_t at) {
   std::vector<bool> is_live(graph.buffers.size(), false);
   for (size_t id = 0; id < is_live.size(); ++id) {
     const MemoryBuffer& buffer = graph.buffers[id];
     is_live[id] =
-        buffer.memory == MemoryClass::kArena &&
+        buffer.memory == MemoryClass::kArena && buffer.binding == memory &&
         std::ranges::any_of(buffer.live,
                             [&](const LiveRange& range) { return range.first <= at; }) &&
         std::ranges::any_of(buffer.live, [&](const LiveRange& range) { return range.last >= at; });
@@ -67,12 +67,13 @@ std::vector<NamedBytes> values_live_at(const Graph& graph, int64_t at) {
   return values;
 }
 
-Error too_large(const Graph& graph, uint64_t bytes, int64_t at) {
+Error too_large(const Graph& graph, uint32_t memory, uint64_t bytes, int64_t at) {
   const Node& node = *tasks_of(graph)[static_cast<size_t>(at)];
   return make_error(ErrorCode::kLimit,
                     "{}: the values that are needed while it runs take {} bytes of memory, a "
                     "model may have {}; the largest: {}",
-                    node.label(), bytes, kOmArenaLimit, largest_live(values_live_at(graph, at)))
+                    node.label(), bytes, kOmArenaLimit,
+                    largest_live(values_live_at(graph, memory, at)))
       .with_hint(
           "make the inputs smaller (--input-shape, --dim), or leave dims open: --dim "
           "NAME=LOW..HIGH");
@@ -100,7 +101,7 @@ class ArenaPlanner {
     if (plan.arena_bytes > kOmArenaLimit) {
       return graph_.shapes == ShapeClass::kSymbolic
                  ? Result<void>()
-                 : too_large(graph_, plan.arena_bytes, live.task);
+                 : too_large(graph_, memory_, plan.arena_bytes, live.task);
     }
     const auto largest = static_cast<uint64_t>(limits_.sub_memory_bytes);
     place(largest == 0 || plan.arena_bytes <= largest
@@ -172,6 +173,33 @@ Result<std::vector<MemoryClassLimits>> limits_of(const Graph& graph, const Optio
   return limits;
 }
 
+void leave_to_loader(Graph& graph) {
+  for (MemoryBuffer& buffer : graph.buffers) {
+    if (buffer.memory == MemoryClass::kArena) buffer.offset = Dim::unknown();
+  }
+  for (DeviceMemory& memory : graph.memories) memory.sub_memories.clear();
+}
+
+// A part of symbolic sizes has offsets in all of its classes, or in none: the loader places all.
+Result<void> check_classes(Graph& graph) {
+  uint64_t bytes = 0;
+  for (const DeviceMemory& memory : graph.memories) {
+    for (const uint64_t sub_memory : memory.sub_memories) bytes += sub_memory;
+  }
+  const bool is_placed = std::ranges::all_of(graph.buffers, [](const MemoryBuffer& buffer) {
+    return buffer.memory != MemoryClass::kArena || buffer.offset.is_fixed();
+  });
+  if (is_placed && bytes <= kOmArenaLimit) return {};
+  if (graph.shapes == ShapeClass::kFixed)
+    return make_error(ErrorCode::kLimit,
+                      "graph '{}': its classes of memory have {} bytes together, a model may have "
+                      "{}",
+                      graph.name(), bytes, kOmArenaLimit)
+        .with_hint("make the inputs smaller (--input-shape, --dim)");
+  leave_to_loader(graph);
+  return {};
+}
+
 }  // namespace
 
 uint64_t arena_bytes_of(const Module& module, const MemoryBuffer& buffer, uint64_t alignment) {
@@ -198,6 +226,7 @@ Result<bool> plan_memory(Graph& root, const Options& options) {
     SLUICE_ASSIGN(const std::vector<MemoryClassLimits> limits, limits_of(*graph, options));
     for (uint32_t memory = 0; memory < limits.size(); ++memory)
       SLUICE_TRY(ArenaPlanner(*graph, memory, limits[memory], threads).run());
+    SLUICE_TRY(check_classes(*graph));
   }
   return true;
 }

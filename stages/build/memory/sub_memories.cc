@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "stages/build/memory/live_peak.h"
 #include "stages/build/memory/planners/dense_tasks.h"
 #include "stages/build/memory/planners/planners.h"
 
@@ -41,6 +42,7 @@ SubMemoryPlan close_gaps(const std::vector<Buffer>& buffers, const OffsetPlan& p
 
 SubMemoryPlan plan_sub_memories(const std::vector<Buffer>& buffers, uint64_t largest) {
   const PlanRequest request{.buffers = with_dense_tasks(buffers), .sub_memory_bytes = largest};
+  const uint64_t live_bytes = live_peak(buffers).bytes;
   SubMemoryPlan best;
   uint64_t best_bytes = UINT64_MAX;
   for (const auto plan : kPlanners) {
@@ -50,6 +52,7 @@ SubMemoryPlan plan_sub_memories(const std::vector<Buffer>& buffers, uint64_t lar
     if (bytes >= best_bytes) continue;
     best_bytes = bytes;
     best = std::move(found);
+    if (best_bytes <= live_bytes) break;
   }
   return best;
 }

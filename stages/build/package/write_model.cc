@@ -69,6 +69,16 @@ void warn_of_unchecked(int part, const Error& last) {
                                           part, last.message));
 }
 
+std::string part_findings(const pb::ModelDef& model, int index, uint64_t weights_bytes) {
+  const pb::FixedPart& part = model.parts(index).fixed();
+  std::string findings;
+  for (const std::string& fault : find_memory_faults(model, part, weights_bytes))
+    findings += "\n  " + fault;
+  for (const StreamConflict& conflict : find_stream_conflicts(model, part))
+    findings += "\n  " + conflict.text;
+  return findings;
+}
+
 // Checks what was planned and emitted, by checkers that share no code with it. is_given: the user
 // gave the schedule.
 Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes, bool is_given,
@@ -81,18 +91,17 @@ Result<void> check_model(const pb::ModelDef& model, uint64_t weights_bytes, bool
       if (options.text("verify") == "each") warn_of_unchecked(i, bound.error());
       continue;
     }
-    const pb::ModelDef& checked = is_symbolic ? *bound : model;
-    const pb::FixedPart& part = checked.parts(i).fixed();
-    for (const std::string& fault : find_memory_faults(checked, part, weights_bytes))
-      findings += "\n  " + fault;
-    for (const StreamConflict& conflict : find_stream_conflicts(checked, part))
-      findings += "\n  " + conflict.text;
+    findings += part_findings(is_symbolic ? *bound : model, i, weights_bytes);
+    const auto largest = findings.empty() ? bind_to_largest(model, i) : std::nullopt;
+    if (largest) findings += part_findings(*largest, i, weights_bytes);
   }
   if (findings.empty()) return {};
   if (is_given)
     return make_error(ErrorCode::kVerifyFailed,
                       "the tasks and memory of the schedule do not fit together:{}", findings)
-        .with_hint("sluice show --memory and --schedule show it");
+        .with_hint(
+            "sluice show --memory and --schedule show values and tasks by these names; the "
+            "numbers of tasks here count records and waits, too");
   return make_error(ErrorCode::kInternal,
                     "the tasks and memory that were planned do not fit together:{}", findings);
 }
@@ -106,6 +115,8 @@ Result<pb::ModelDef> emit(const Graph& root, const std::optional<std::vector<boo
   });
   SLUICE_TRY(emitter.emit_signature(root, has_symbolic));
   for (const Graph* part : parts) {
+    SLUICE_TRY(check_streams(*part));
+    SLUICE_TRY(check_places(*part));
     SLUICE_TRY(emitter.emit_part(*part, launches.has_value()));
     add_work(Work::kNodeVisits, part->node_count());
     add_work(Work::kTasks, tasks_of(*part).size());
@@ -193,7 +204,6 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   std::optional<std::vector<bool>> launches;
   if (has_root) launches = find_launches(root);
   SLUICE_ASSIGN(pb::ModelDef model, emit(root, launches, parts, kernels));
-  SLUICE_TRY(check_model(model, layout.bytes, is_given, args.options));
   args.report->push_back(emitting.done(module, false));
   WorkReport writing("write-model", root.node_count());
   SLUICE_ASSIGN(const int64_t threads, args.options.threads());
@@ -206,8 +216,10 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   GraphSegments graphs;
   SLUICE_TRY(add_graphs(root, launches, parts, layout, model, graphs));
   graphs.append_to(segments);
-  const OmCheck check = [&](const pb::ModelDef& made) {
-    return blame(verify_loadable(made), is_given);
+  // Parts with host nodes can be bound, and so be checked, once the segments have their places.
+  const OmCheck check = [&](const pb::ModelDef& made) -> Result<void> {
+    SLUICE_TRY(blame(verify_loadable(made), is_given));
+    return check_model(made, layout.bytes, is_given, args.options);
   };
   SLUICE_TRY(write_om(args.output, std::move(model), segments, check));
   args.report->push_back(writing.done(module, false));
