@@ -97,7 +97,8 @@ class Placer {
 
   std::string unsupported_reason(const Node& node, EngineId engine) {
     const EngineRow* row = table_.find(engine);
-    if (row == nullptr) return fmt::format("profile '{}' has {}", profile_, engine_names());
+    if (row == nullptr)
+      return fmt::format("profile '{}' has no such engine, it has {}", profile_, engine_names());
     add_work(Work::kEngineQuestions);
     return engine_unsupported_reason(*row, node);
   }
