@@ -27,7 +27,7 @@ bool is_composite(EngineId engine);
 struct Placement {
   EngineId engine = EngineId::kNone;
   KernelId kernel = -1;  // lowered: the kernel this node launches
-  // Lowered: how the operands lie that the kernel was made for (kernel_layouts); empty: all dense.
+  // Lowered: how the operands lie that the kernel was made for (operand_layouts); empty: all dense.
   std::string layouts = {};
   std::string stream_label;  // user's or compiler's; empty: none
   int32_t stream = -1;       // scheduled: the stream that it runs in, of Graph::streams

@@ -114,16 +114,21 @@ std::optional<std::vector<ExpressionId>> stored_strides(const Value& value) {
 }
 
 std::string operand_layouts(const Node& node) {
-  bool is_dense = true;
+  std::vector<const Value*> operands;
+  for (size_t i = 0; i < node.input_count(); ++i) operands.push_back(node.input(i));
+  for (size_t k = 0; k < node.output_count(); ++k) operands.push_back(&node.output(k));
+  const bool is_dense = std::ranges::all_of(operands, [](const Value* value) {
+    return value == nullptr || value->storage() == nullptr ||
+           (is_stored_dense(*value) && !row_axis(*value));
+  });
+  if (is_dense) return {};
   std::string text;
-  const auto add = [&](const Value* value, std::string_view separator) {
-    is_dense = is_dense && (value == nullptr || value->storage() == nullptr ||
-                            (is_stored_dense(*value) && !row_axis(*value)));
-    text.append(separator).append(layout_name(value));
-  };
-  for (size_t i = 0; i < node.input_count(); ++i) add(node.input(i), i == 0 ? "" : ", ");
-  for (size_t k = 0; k < node.output_count(); ++k) add(&node.output(k), k == 0 ? " -> " : ", ");
-  return is_dense ? "" : text;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const bool is_first_result = i == node.input_count();
+    text += is_first_result ? " -> " : i == 0 ? "" : ", ";
+    text += layout_name(operands[i]);
+  }
+  return text;
 }
 
 }  // namespace sluice

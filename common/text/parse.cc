@@ -218,15 +218,8 @@ Result<void> ModuleParser::parse_kernel() {
 }
 
 Result<std::vector<uint32_t>> ModuleParser::take_symbols() {
-  std::vector<uint32_t> symbols;
-  SLUICE_TRY(expect("["));
-  while (!token().is("]")) {
-    if (!symbols.empty()) SLUICE_TRY(expect(","));
-    SLUICE_ASSIGN(const int64_t symbol, take_int("a symbol", 0, UINT32_MAX));
-    symbols.push_back(static_cast<uint32_t>(symbol));
-  }
-  SLUICE_TRY(advance());
-  return symbols;
+  SLUICE_ASSIGN(const std::vector<int64_t> numbers, take_numbers("a symbol", UINT32_MAX));
+  return std::vector<uint32_t>(numbers.begin(), numbers.end());
 }
 
 // The current token is "symbolic".

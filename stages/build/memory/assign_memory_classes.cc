@@ -8,8 +8,6 @@
 //
 // All values of a buffer have one class: assign-buffers and mark-no-task keep those of different
 // classes apart. Inputs and outputs lie where the caller has them.
-#include <map>
-
 #include "common/ir/module.h"
 #include "common/target/profile.h"
 #include "stages/build/parts.h"
@@ -23,8 +21,8 @@ Result<void> assign(Graph& graph, const DeviceProfile& profile) {
   for (const MemoryClassLimits& each : profile.memory_classes)
     graph.memories.push_back({each.name});
   for (const Node* task : tasks_of(graph)) {
+    if (task->placement.memory_class.empty()) continue;  // buffers are of the first
     auto index = find_memory_class(profile, task->placement.memory_class);
-    if (!index && task->placement.memory_class.empty()) continue;  // the device has no classes
     if (!index) return std::move(index).error().within(task->label());
     for (size_t k = 0; k < task->output_count(); ++k) {
       const int32_t id = task->output(k).place().buffer;

@@ -181,22 +181,21 @@ void leave_to_loader(Graph& graph) {
 }
 
 // A part of symbolic sizes has offsets in all of its classes, or in none: the loader places all.
-Result<void> check_classes(Graph& graph) {
+Result<void> place_all_or_none(Graph& graph) {
   uint64_t bytes = 0;
   for (const DeviceMemory& memory : graph.memories) {
     for (const uint64_t sub_memory : memory.sub_memories) bytes += sub_memory;
   }
-  const bool is_placed = std::ranges::all_of(graph.buffers, [](const MemoryBuffer& buffer) {
-    return buffer.memory != MemoryClass::kArena || buffer.offset.is_fixed();
-  });
-  if (is_placed && bytes <= kOmArenaLimit) return {};
-  if (graph.shapes == ShapeClass::kFixed)
+  if (bytes > kOmArenaLimit && graph.shapes == ShapeClass::kFixed)
     return make_error(ErrorCode::kLimit,
                       "graph '{}': its classes of memory have {} bytes together, a model may have "
                       "{}",
                       graph.name(), bytes, kOmArenaLimit)
         .with_hint("make the inputs smaller (--input-shape, --dim)");
-  leave_to_loader(graph);
+  const bool is_placed = std::ranges::all_of(graph.buffers, [](const MemoryBuffer& buffer) {
+    return buffer.memory != MemoryClass::kArena || buffer.offset.is_fixed();
+  });
+  if (!is_placed || bytes > kOmArenaLimit) leave_to_loader(graph);
   return {};
 }
 
@@ -226,7 +225,7 @@ Result<bool> plan_memory(Graph& root, const Options& options) {
     SLUICE_ASSIGN(const std::vector<MemoryClassLimits> limits, limits_of(*graph, options));
     for (uint32_t memory = 0; memory < limits.size(); ++memory)
       SLUICE_TRY(ArenaPlanner(*graph, memory, limits[memory], threads).run());
-    SLUICE_TRY(check_classes(*graph));
+    SLUICE_TRY(place_all_or_none(*graph));
   }
   return true;
 }

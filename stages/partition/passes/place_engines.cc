@@ -23,6 +23,14 @@ namespace {
 
 constexpr size_t kListed = 20;
 
+// Returns a line for each text, and how many more there are.
+std::string listed(const std::vector<std::string>& texts) {
+  std::string lines;
+  for (size_t i = 0; i < std::min(texts.size(), kListed); ++i) lines += "\n  " + texts[i];
+  if (texts.size() > kListed) lines += fmt::format("\n  … and {} more", texts.size() - kListed);
+  return lines;
+}
+
 class Placer {
  public:
   Placer(EngineTable table, std::string profile, bool has_states)
@@ -49,10 +57,7 @@ class Placer {
         misplaced_
             ? fmt::format("no engine of profile '{}' supports {} as annotated:", profile_, nodes)
             : fmt::format("no engine of profile '{}' has a kernel for {}:", profile_, nodes);
-    for (size_t i = 0; i < std::min(unsupported_.size(), kListed); ++i)
-      text += "\n  " + unsupported_[i];
-    if (unsupported_.size() > kListed)
-      text += fmt::format("\n  … and {} more", unsupported_.size() - kListed);
+    text += listed(unsupported_);
     return make_error(ErrorCode::kNoEngine, "{}", text)
         .with_hint(
             misplaced_
@@ -197,29 +202,29 @@ class Placer {
 };
 
 // Adds the nodes, those of called graphs among them, whose class of memory the profile does not
-// have.
+// have; the hint says which it has.
 void find_foreign_memory(Graph& graph, const DeviceProfile& profile,
-                         std::vector<std::string>& found) {
+                         std::vector<std::string>& found, std::string& hint) {
   for (const Node& node : graph.nodes()) {
-    if (Graph* callee = called_graph(node)) find_foreign_memory(*callee, profile, found);
+    if (Graph* callee = called_graph(node)) find_foreign_memory(*callee, profile, found, hint);
     const std::string& memory = node.placement.memory_class;
-    if (!memory.empty() && !find_memory_class(profile, memory))
-      found.push_back(fmt::format("{}: annotated with memory class '{}'", node.label(), memory));
+    if (memory.empty()) continue;
+    const auto known = find_memory_class(profile, memory);
+    if (known) continue;
+    found.push_back(fmt::format("{}: memory class '{}'", node.label(), memory));
+    hint = known.error().hint;
   }
 }
 
 Result<void> check_memory_classes(Graph& graph, const DeviceProfile& profile) {
   std::vector<std::string> found;
-  find_foreign_memory(graph, profile, found);
+  std::string hint;
+  find_foreign_memory(graph, profile, found, hint);
   if (found.empty()) return {};
-  std::string text;
-  for (size_t i = 0; i < std::min(found.size(), kListed); ++i) text += "\n  " + found[i];
-  if (found.size() > kListed) text += fmt::format("\n  … and {} more", found.size() - kListed);
-  std::string names;
-  for (const MemoryClassLimits& each : profile.memory_classes)
-    names += (names.empty() ? "" : ", ") + each.name;
-  return make_error(ErrorCode::kBadValue, "profile '{}' has {}:{}", profile.name,
-                    names.empty() ? "no classes of memory" : "the memory classes " + names, text);
+  return make_error(ErrorCode::kBadValue,
+                    "profile '{}' lacks classes of memory that nodes are annotated with:{}",
+                    profile.name, listed(found))
+      .with_hint(hint);
 }
 
 }  // namespace
