@@ -96,34 +96,51 @@ constexpr std::array kTable = {
 
 std::span<const OptionRow> option_table() { return kTable; }
 
+namespace {
+
+// The first and the last stage that read a semantic option, or one of the import. Those that no row
+// names are read by build alone.
+struct Readers {
+  std::string_view option, first, last;
+};
+constexpr Readers kReaders[] = {
+    {"input-shape", "preprocess", "preprocess"},
+    {"dim", "preprocess", "preprocess"},
+    {"out-nodes", "preprocess", "preprocess"},
+    {"zipmap", "preprocess", "preprocess"},
+    {"overridable-inputs", "preprocess", "preprocess"},
+    {"state", "preprocess", "preprocess"},
+    {"strict", "preprocess", "preprocess"},
+    {"annotate", "preprocess", "preprocess"},
+    {"external-dir", "preprocess", "preprocess"},
+    {"opt-level", "preprocess", "optimize"},
+    {"precision-mode", "optimize", "optimize"},
+    {"modify-mixlist", "optimize", "optimize"},
+    {"customize-dtypes", "optimize", "optimize"},
+    {"profile", "optimize", "partition"},
+    {"symbolic", "partition", "partition"},
+    {"static-model-ops-lower-limit", "partition", "partition"},
+    {"host-scheduling-max-threshold", "partition", "partition"},
+    {"stable-order", "partition", "partition"},
+    {"math", "subgraph-optimize", "subgraph-optimize"},
+};
+
+const Readers* find_readers(std::string_view option) {
+  const auto* row = std::find_if(std::begin(kReaders), std::end(kReaders),
+                                 [&](const Readers& each) { return each.option == option; });
+  return row == std::end(kReaders) ? nullptr : row;
+}
+
+}  // namespace
+
+std::string_view first_reader(std::string_view option) {
+  const Readers* row = find_readers(option);
+  return row == nullptr ? "build" : row->first;
+}
+
 std::string_view last_reader(std::string_view option) {
-  struct Row {
-    std::string_view option, stage;
-  };
-  constexpr Row kRows[] = {
-      {"input-shape", "preprocess"},
-      {"dim", "preprocess"},
-      {"out-nodes", "preprocess"},
-      {"zipmap", "preprocess"},
-      {"overridable-inputs", "preprocess"},
-      {"state", "preprocess"},
-      {"strict", "preprocess"},
-      {"annotate", "preprocess"},
-      {"external-dir", "preprocess"},
-      {"opt-level", "optimize"},
-      {"precision-mode", "optimize"},
-      {"modify-mixlist", "optimize"},
-      {"customize-dtypes", "optimize"},
-      {"profile", "partition"},
-      {"symbolic", "partition"},
-      {"static-model-ops-lower-limit", "partition"},
-      {"host-scheduling-max-threshold", "partition"},
-      {"stable-order", "partition"},
-      {"math", "subgraph-optimize"},
-  };
-  const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
-                                 [&](const Row& each) { return each.option == option; });
-  return row == std::end(kRows) ? "" : row->stage;
+  const Readers* row = find_readers(option);
+  return row == nullptr ? "" : row->last;
 }
 
 const OptionRow* find_option(std::string_view name) {

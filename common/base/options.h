@@ -30,6 +30,9 @@ struct OptionRow {
 
 std::span<const OptionRow> option_table();
 const OptionRow* find_option(std::string_view name);
+// Returns the first stage that reads a semantic option. Until then the option travels beside the
+// graph and is in no digest of it.
+std::string_view first_reader(std::string_view option);
 // Returns the last stage that reads the option; for a file after that stage the option comes too
 // late. Empty when build, or no stage, is the last.
 std::string_view last_reader(std::string_view option);

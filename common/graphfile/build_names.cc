@@ -7,24 +7,6 @@ namespace {
 
 using Builder = flatbuffers::FlatBufferBuilder;
 
-// Texts in a given order, including repeated ones.
-class TextRun {
- public:
-  void add(std::string_view text) {
-    bytes_ += text;
-    ends_.push_back(static_cast<uint32_t>(bytes_.size()));
-  }
-  flatbuffers::Offset<fb::Texts> build(Builder& builder) const {
-    const auto bytes =
-        builder.CreateVector(reinterpret_cast<const uint8_t*>(bytes_.data()), bytes_.size());
-    return fb::CreateTexts(builder, bytes, builder.CreateVector(ends_));
-  }
-
- private:
-  std::string bytes_;
-  std::vector<uint32_t> ends_;
-};
-
 flatbuffers::Offset<fb::GraphNames> graph_names(Builder& builder, const Graph& graph,
                                                 const std::vector<int32_t>& onnx_ids) {
   TextRun values, nodes;
@@ -75,10 +57,7 @@ flatbuffers::DetachedBuffer build_names_buffer(const Module& module, const Menti
   }
   for (const int32_t id : mentioned.symbols.order())
     symbols.add(module.expressions.symbol(id).name);
-  for (const auto& [name, value] : module.options) {
-    option_names.add(name);
-    option_values.add(value);
-  }
+  add_options(module, OptionUse::kRead, option_names, option_values);
   std::vector<fb::Digest> made_from;
   for (const Digest& digest : module.made_from) made_from.emplace_back(digest.bytes);
   const auto version = builder.CreateString(version_text());

@@ -126,6 +126,22 @@ TEST(GraphFile, NamesAreNotInTheStructureDigest) {
   EXPECT_NE(structure_digest(a).value(), structure_digest(b).value());
 }
 
+TEST(GraphFile, OptionsForLaterStagesAreInNoDigest) {
+  Module a = example(), b = example();
+  b.options["math"] = "high_precision";  // sluice-subgraph-optimize reads it
+  b.options["build.skip"] = "plan-memory";
+  EXPECT_EQ(parse_graph_header(written(a))->file_digest,
+            parse_graph_header(written(b))->file_digest);
+  EXPECT_EQ(read(written(b))->options, b.options);
+  for (Module* module : {&a, &b}) module->last_stage = StageId::kSubgraphOptimize;
+  EXPECT_NE(parse_graph_header(written(a))->file_digest,
+            parse_graph_header(written(b))->file_digest);
+  a.options["math"] = "high_precision";
+  EXPECT_EQ(parse_graph_header(written(a))->file_digest,
+            parse_graph_header(written(b))->file_digest)
+      << "those of build alone differ";
+}
+
 TEST(GraphFile, ConstantsInOtherFilesStayThere) {
   const TestFolder folder;
   const std::string path = folder.file("constants");

@@ -150,6 +150,17 @@ Result<void> read_passes(const fb::Names& names, const GraphHeader& header, Modu
   return bad_file("its header and its names do not agree on the passes that ran");
 }
 
+Result<void> read_options(const fb::Texts* names, const fb::Texts* values, Module& module,
+                          Budget& budget) {
+  SLUICE_ASSIGN(const auto option_names, texts_of(names, budget));
+  SLUICE_ASSIGN(const auto option_values, texts_of(values, budget));
+  if (option_names.size() != option_values.size())
+    return bad_file("options and their values differ in number");
+  for (size_t i = 0; i < option_names.size(); ++i)
+    module.options.emplace(option_names[i], option_values[i]);
+  return {};
+}
+
 Result<void> read_facts(const fb::Names& names, const GraphHeader& header, Module& module,
                         Budget& budget) {
   if (header.level < static_cast<uint8_t>(Level::kTyped) ||
@@ -171,13 +182,7 @@ Result<void> read_facts(const fb::Names& names, const GraphHeader& header, Modul
                 names.made_from()->Get(static_cast<uint32_t>(i))->bytes()->data(),
                 digest.bytes.size());
   }
-  SLUICE_ASSIGN(const auto option_names, texts_of(names.option_names(), budget));
-  SLUICE_ASSIGN(const auto option_values, texts_of(names.option_values(), budget));
-  if (option_names.size() != option_values.size())
-    return bad_file("options and their values differ in number");
-  for (size_t i = 0; i < option_names.size(); ++i)
-    module.options.emplace(option_names[i], option_values[i]);
-  return {};
+  return read_options(names.option_names(), names.option_values(), module, budget);
 }
 
 Result<Module> read_sections(const Sections& sections, const GraphHeader& header,
@@ -190,6 +195,9 @@ Result<Module> read_sections(const Sections& sections, const GraphHeader& header
   Budget budget(sections.graph.size());
   Budget names_budget(sections.names.size());
   SLUICE_TRY(read_facts(*names, header, module, names_budget));
+  Budget options_budget(sections.locations.size());
+  SLUICE_TRY(
+      read_options(locations->option_names(), locations->option_values(), module, options_budget));
   SLUICE_ASSIGN(const auto graph_names, texts_of(names->graph_names(), names_budget));
   SLUICE_TRY(add_graphs(*file, graph_names, module));
   SLUICE_ASSIGN(const auto symbol_names, texts_of(names->symbols(), names_budget));

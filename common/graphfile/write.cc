@@ -67,7 +67,12 @@ Result<Placement> place_segments(const Module& module, const Mentioned& mentione
     }
     rows.push_back(fb::CreateLocation(builder, file_id, fb::Where::here, 0, found->second));
   }
-  builder.Finish(fb::CreateLocations(builder, builder.CreateVector(rows)));
+  TextRun option_names, option_values;
+  add_options(module, OptionUse::kUnread, option_names, option_values);
+  const auto rows_offset = builder.CreateVector(rows);
+  const auto names_offset = option_names.build(builder);
+  builder.Finish(
+      fb::CreateLocations(builder, rows_offset, names_offset, option_values.build(builder)));
   placement.locations = builder.Release();
   return placement;
 }

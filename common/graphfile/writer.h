@@ -24,6 +24,24 @@ class TextTable {
   std::vector<std::string_view> texts_;  // views of the keys of index_
 };
 
+// Texts in a given order, including repeated ones.
+class TextRun {
+ public:
+  void add(std::string_view text) {
+    bytes_ += text;
+    ends_.push_back(static_cast<uint32_t>(bytes_.size()));
+  }
+  flatbuffers::Offset<fb::Texts> build(flatbuffers::FlatBufferBuilder& builder) const;
+
+ private:
+  std::string bytes_;
+  std::vector<uint32_t> ends_;
+};
+
+// Adds the options of the module that a stage has read, or those that none has.
+enum class OptionUse : uint8_t { kRead, kUnread };
+void add_options(const Module& module, OptionUse use, TextRun& names, TextRun& values);
+
 // Maps ids of the module's tables to ids of the file's, which are assigned in order of first
 // mention.
 class FileIds {
