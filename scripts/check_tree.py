@@ -16,6 +16,7 @@ from check_style import check_style
 
 BASE, SYMBOLIC, IR, OPS = "common/base", "common/symbolic", "common/ir", "common/ops"
 TENSORFILE, WIRE, LOOP = "common/tensorfile", "common/wire", "common/loop"
+STORE = "common/store"
 UP_TO_OPS = [BASE, SYMBOLIC, IR, OPS]
 READERS = UP_TO_OPS + ["common/text", "common/graphfile", "common/eval", TENSORFILE]
 UP_TO_PASS = READERS + [LOOP, "common/target", "common/verify", "common/pass"]
@@ -29,6 +30,7 @@ RUNTIME = READERS + [OMFILE, "common/target", "runtime"]
 # common includes runtime.
 ALLOWED = {
     "common/base": [],
+    "common/store": [BASE],
     "common/symbolic": [BASE],
     "common/ir": [BASE, SYMBOLIC],
     "common/ops": [BASE, SYMBOLIC, IR],
@@ -47,13 +49,13 @@ ALLOWED = {
     "common/stage": UP_TO_PASS + [WIRE],
     "common/tools": UP_TO_STAGE + [OMFILE, OMCHECK],
     "stages": UP_TO_STAGE,
-    "stages/subgraph-optimize": UP_TO_STAGE + KERNEL_ABI,
+    "stages/subgraph-optimize": UP_TO_STAGE + KERNEL_ABI + [STORE],
     "stages/build": UP_TO_STAGE + KERNEL_ABI + [OMFILE, OMCHECK],
     "stages/build/plan_memory": [BASE, OMFILE, "common/tools"],  # a tool: no graph, no stage
     "runtime": RUNTIME,
     "runtime/loader": [BASE, SYMBOLIC, OMFILE, "runtime/device"],
     "runtime/device": [BASE, SYMBOLIC, "common/target/profile.h"],
-    "orchestrator": [BASE, WIRE, TENSORFILE, "common/graphfile/header.h",
+    "orchestrator": [BASE, STORE, WIRE, TENSORFILE, "common/graphfile/header.h",
                      "common/omfile/om_format.h"],
     "scripts": [BASE, TENSORFILE],
     "tests": ["common", "runtime", "stages"],

@@ -1,6 +1,7 @@
 #include "stages/subgraph-optimize/engines/kernels.h"
 
 #include "common/base/parallel.h"
+#include "common/base/work.h"
 #include "common/target/kernel_specification.h"
 #include "stages/subgraph-optimize/codegen/emit/llvm_memory.h"
 #include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
@@ -42,14 +43,32 @@ KernelId KernelRequests::add(Module& module, const std::string& specification, G
   return id;
 }
 
-Result<void> KernelRequests::generate_all(const DeviceProfile& profile, int64_t threads) {
-  std::vector<Request*> requests;
-  for (auto& [text, request] : requests_) requests.push_back(&request);
-  SLUICE_TRY(parallel_for(requests.size(), threads, [&](size_t i) -> Result<void> {
-    const LlvmMemory memory;
-    SLUICE_ASSIGN(requests[i]->made, requests[i]->generate());
+Result<void> KernelRequests::make(const std::string& specification, Request& request,
+                                  const KernelStore& store) {
+  if (auto found = store.find(specification)) {
+    request.made = *std::move(found);
+    request.is_found = true;
     return {};
+  }
+  const LlvmMemory memory;
+  SLUICE_ASSIGN(request.made, request.generate());
+  store.keep(specification, request.made);
+  return {};
+}
+
+void KernelRequests::count() const {
+  for (const auto& [specification, request] : requests_)
+    add_work(request.is_found ? Work::kKernelsFound : Work::kKernels);
+}
+
+Result<void> KernelRequests::generate_all(const DeviceProfile& profile, const KernelStore& store,
+                                          int64_t threads) {
+  std::vector<std::pair<const std::string*, Request*>> requests;
+  for (auto& [text, request] : requests_) requests.emplace_back(&text, &request);
+  SLUICE_TRY(parallel_for(requests.size(), threads, [&](size_t i) {
+    return make(*requests[i].first, *requests[i].second, store);
   }));
+  count();
   for (const auto& [module, kernel, request] : asked_) {
     const GeneratedKernel& made = request->made;
     if (made.scratch_bytes > static_cast<uint64_t>(profile.scratch_limit)) {

@@ -1,4 +1,4 @@
-// Kernels that lowering asks for. They are generated once all subgraphs are lowered, in threads and
+// Kernels that lowering asks for. They are made once all subgraphs are lowered, in threads and
 // each distinct one once: a subgraph of many kernels takes no longer than many subgraphs.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "common/loop/loop_graph.h"
 #include "common/target/profile.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
+#include "stages/subgraph-optimize/engines/kernel_store.h"
 
 namespace sluice {
 
@@ -22,26 +23,30 @@ class KernelRequests {
  public:
   using Generate = std::function<Result<GeneratedKernel>()>;
 
-  // Adds a kernel to the module, which generate_all completes; equal specifications share one.
+  // Adds a kernel to the module, which generate_all completes; equal specifications, which say all
+  // that the code depends on, share one.
   // Threads may ask at the same time, each for a module of its own, which outlives generate_all.
   KernelId add(Module& module, const std::string& specification, Generate generate);
 
-  // Generates all kernels and completes them in their modules. Error: that of the first
-  // specification that fails, in the order of the texts.
-  Result<void> generate_all(const DeviceProfile& profile, int64_t threads);
-
-  size_t size() const { return requests_.size(); }  // distinct ones
+  // Takes each kernel from the store, or generates it and keeps it there, and completes them in
+  // their modules. Error: that of the first specification that fails, in the order of the texts.
+  Result<void> generate_all(const DeviceProfile& profile, const KernelStore& store,
+                            int64_t threads);
 
  private:
   struct Request {
     Generate generate;
     GeneratedKernel made;
+    bool is_found = false;  // in the store
   };
   struct Asked {
     Module* module;
     KernelId kernel;
     const Request* request;
   };
+
+  Result<void> make(const std::string& specification, Request& request, const KernelStore& store);
+  void count() const;
 
   std::mutex mutex_;
   std::map<std::string, Request> requests_;  // by specification

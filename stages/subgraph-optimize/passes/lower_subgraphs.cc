@@ -77,15 +77,15 @@ Result<void> finish(Module& module) {
 }
 
 // Runs the jobs in threads; each job writes only its own module.
-Result<void> lower_all(std::deque<Job>& jobs, const GeneratorOptions& options, int64_t threads) {
+Result<void> lower_all(std::deque<Job>& jobs, const GeneratorOptions& options,
+                       const KernelStore& store, int64_t threads) {
   KernelRequests kernels;
   SLUICE_TRY(parallel_for(jobs.size(), threads, [&](size_t i) {
     return lower_for_engine(jobs[i].module.root(), options, kernels);
   }));
-  SLUICE_TRY(kernels.generate_all(options.profile, threads));
+  SLUICE_TRY(kernels.generate_all(options.profile, store, threads));
   SLUICE_TRY(parallel_for(jobs.size(), threads, [&](size_t i) { return finish(jobs[i].module); }));
   add_work(Work::kDistinctSubgraphs, jobs.size());
-  add_work(Work::kKernels, kernels.size());
   return {};
 }
 
@@ -102,12 +102,12 @@ Result<GeneratorOptions> generator_options(const Options& options) {
 Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
   SLUICE_ASSIGN(const GeneratorOptions generator, generator_options(options));
   SLUICE_ASSIGN(const int64_t threads, options.threads());
+  SLUICE_ASSIGN(const KernelStore store, KernelStore::open(options.text("store")));
   if (graph.engine != EngineId::kNone) {  // a subgraph in a file of its own
     KernelRequests kernels;
     SLUICE_TRY(lower_for_engine(graph, generator, kernels));
-    SLUICE_TRY(kernels.generate_all(generator.profile, threads));
+    SLUICE_TRY(kernels.generate_all(generator.profile, store, threads));
     add_work(Work::kDistinctSubgraphs);
-    add_work(Work::kKernels, kernels.size());
     return true;
   }
   std::vector<Node*> calls;
@@ -126,7 +126,7 @@ Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
     placed.push_back({call, found->second, std::move(names)});
   }
   add_work(Work::kSubgraphs, calls.size());
-  SLUICE_TRY(lower_all(jobs, generator, threads));
+  SLUICE_TRY(lower_all(jobs, generator, store, threads));
   for (const Placed& place : placed) {
     Job& job = jobs[place.job];
     const std::string name = place.call->get(attributes::Call::graph)->name();

@@ -11,6 +11,7 @@
 #include "common/ir/module.h"
 #include "common/loop/packing.h"
 #include "common/pass/control_edges.h"
+#include "common/target/kernel_specification.h"
 #include "common/target/profile.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
 #include "stages/subgraph-optimize/engines/aicore/chain.h"
@@ -38,7 +39,7 @@ class Lowering {
   template <typename Spec>
   KernelId kernel(const Spec& spec,
                   Result<GeneratedKernel> (*generate)(const Spec&, const DeviceProfile&)) {
-    return kernels_.add(graph_.module(), canonical_text(spec),
+    return kernels_.add(graph_.module(), generator_text(profile()) + canonical_text(spec),
                         [spec, generate, &own = profile()] { return generate(spec, own); });
   }
 

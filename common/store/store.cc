@@ -1,0 +1,124 @@
+#include "common/store/store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "common/base/store.h"
+
+namespace sluice {
+namespace {
+
+std::string folder_of(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
+}
+
+// Sets the time of use, by which `sluice cache gc` chooses; the time of change stays.
+void note_use(const std::string& path) {
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_NOW},
+                             {.tv_sec = 0, .tv_nsec = UTIME_OMIT}};
+  ::utimensat(AT_FDCWD, path.c_str(), times, 0);
+}
+
+// Gives an open file another name. The name may exist already, with the same bytes.
+bool link_file(const std::string& file, const std::string& name) {
+  return ::linkat(AT_FDCWD, file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0 ||
+         errno == EEXIST;
+}
+
+// A link makes the artifact and the user's file one: nobody shall write into it by accident.
+void make_read_only(const std::string& file) {
+  struct stat status{};
+  if (::stat(file.c_str(), &status) == 0) ::chmod(file.c_str(), status.st_mode & 0555);
+}
+
+}  // namespace
+
+std::string record_path(const std::string& store, const Digest& key) {
+  return store_path(store + "/records", key);
+}
+
+std::optional<Record> Store::find(const std::string& kind, const Fields& fields) {
+  return find(Record{kind, fields, {}}.key());
+}
+
+std::optional<Record> Store::find(const Digest& key) {
+  if (!is_used()) return std::nullopt;
+  const std::string path = record_path(path_, key);
+  const Result<std::string> text = read_text(path);
+  if (!text) return std::nullopt;
+  std::optional<Record> record = parse_record(*text);
+  if (!record || record->key() != key) {
+    note_damaged(path);
+    return std::nullopt;
+  }
+  note_use(path);
+  return record;
+}
+
+std::optional<MappedFile> Store::find_artifact(const Digest& digest) {
+  if (!is_used()) return std::nullopt;
+  const std::string path = store_path(path_, digest);
+  if (is_no_entry(path)) return std::nullopt;
+  Result<MappedFile> file = MappedFile::open(path);
+  if (!file) return std::nullopt;
+  if (sha256(file->bytes()) != digest) {
+    note_damaged(path);
+    return std::nullopt;
+  }
+  note_use(path);
+  return std::move(file).value();
+}
+
+Digest Store::keep(std::span<const std::byte> bytes) {
+  const Digest digest = sha256(bytes);
+  if (!is_used()) return digest;
+  if (auto put = put_in_store(path_, digest, bytes); !put) note(put.error().message);
+  return digest;
+}
+
+void Store::keep(const Record& record) {
+  if (!is_used()) return;
+  const std::string path = record_path(path_, record.key());
+  auto written = make_directories(folder_of(path));
+  if (written) written = write_text(path, record_text(record));
+  if (!written) note(written.error().message);
+}
+
+std::optional<Digest> Store::keep_file(const std::string& file) {
+  Result<MappedFile> map = MappedFile::open(file);
+  if (!map) {
+    note(map.error().message);
+    return std::nullopt;
+  }
+  const Digest digest = sha256(map->bytes());
+  const std::string path = store_path(path_, digest);
+  const bool is_there = ::access(path.c_str(), F_OK) == 0;
+  if (!is_there && make_directories(folder_of(path)) && link_file(file, path)) {
+    make_read_only(path);
+    return digest;
+  }
+  if (auto put = put_in_store(path_, digest, map->bytes()); !put) note(put.error().message);
+  return digest;
+}
+
+std::optional<std::string> Store::fault() const {
+  const std::lock_guard lock(mutex_);
+  return fault_;
+}
+
+void Store::note(std::string text) {
+  const std::lock_guard lock(mutex_);
+  if (!fault_) fault_ = fmt::format("the store '{}' cannot be written: {}", path_, text);
+}
+
+void Store::note_damaged(const std::string& file) {
+  ::unlink(file.c_str());
+  const std::lock_guard lock(mutex_);
+  if (!fault_) fault_ = fmt::format("'{}' in the store was damaged and is deleted", file);
+}
+
+}  // namespace sluice

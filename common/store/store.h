@@ -1,0 +1,56 @@
+// A folder of results that programs, and hosts with one file system, share:
+//
+//   DIR/ab/abcd…            artifacts by their SHA-256 (common/base/store.h)
+//   DIR/records/ab/ab12…    records (record.h) by their keys
+//
+// Every file appears whole or not at all. All that is read is compared with its digest; what is
+// damaged is deleted and counts as missing. A store that is full, read-only or damaged is no error:
+// its user works as if there were none, and reports fault() once.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "common/base/files.h"
+#include "common/base/result.h"
+#include "common/store/record.h"
+
+namespace sluice {
+
+// Threads may use one store at the same time.
+class Store {
+ public:
+  // An empty path is a store that has nothing and keeps nothing.
+  explicit Store(std::string path) : path_(std::move(path)) {}
+  bool is_used() const { return !path_.empty(); }
+  const std::string& path() const { return path_; }
+
+  // Returns the record of the kind and fields, and notes its use.
+  std::optional<Record> find(const std::string& kind, const Fields& fields);
+  std::optional<Record> find(const Digest& key);
+  // Returns a map of an artifact whose bytes have been hashed, and notes its use.
+  std::optional<MappedFile> find_artifact(const Digest& digest);
+
+  // Keeps bytes, and returns their digest.
+  Digest keep(std::span<const std::byte> bytes);
+  void keep(const Record& record);
+  // Keeps a file that the caller has written and nobody changes any more: by a link to it where the
+  // file system allows that, else by a copy. Returns the digest of its bytes.
+  std::optional<Digest> keep_file(const std::string& file);
+
+  // Returns what went wrong first, in the form "the store 'DIR' cannot be written: …".
+  std::optional<std::string> fault() const;
+
+ private:
+  void note(std::string text);
+  void note_damaged(const std::string& file);
+
+  std::string path_;
+  mutable std::mutex mutex_;
+  std::optional<std::string> fault_;
+};
+
+std::string record_path(const std::string& store, const Digest& key);
+
+}  // namespace sluice

@@ -1,0 +1,118 @@
+#include "common/store/store.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "common/base/store.h"
+#include "common/base/test_folder.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+class StoreOfResultsTest : public ::testing::Test {
+ protected:
+  std::string kept_text(const Digest& digest) {
+    const auto file = store_.find_artifact(digest);
+    if (!file) return "nothing";
+    return {reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()};
+  }
+  std::string file(const std::string& name, std::string_view text) {
+    const std::string path = folder_.file(name);
+    EXPECT_TRUE(write_text(path, text).ok());
+    return path;
+  }
+
+  const TestFolder folder_;
+  Store store_{folder_.file("store")};
+  Fields fields_;
+};
+
+TEST_F(StoreOfResultsTest, KeepsRecordsAndArtifacts) {
+  fields_.add("a", "1");
+  EXPECT_FALSE(store_.find("kernel", fields_));
+  Record record{"kernel", fields_, {}};
+  const Digest digest = store_.keep(bytes_of("code"));
+  record.results.add("object", digest);
+  store_.keep(record);
+  const auto found = store_.find("kernel", fields_);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->results.find_digest("object"), digest);
+  EXPECT_EQ(kept_text(digest), "code");
+  EXPECT_FALSE(store_.find("kernels", fields_));
+  EXPECT_FALSE(store_.fault());
+}
+
+TEST_F(StoreOfResultsTest, AnEmptyPathKeepsNothing) {
+  Store none("");
+  const Digest digest = none.keep(bytes_of("code"));
+  none.keep(Record{"kernel", fields_, {}});
+  EXPECT_EQ(digest, sha256(std::string_view("code")));
+  EXPECT_FALSE(none.find("kernel", fields_));
+  EXPECT_FALSE(none.find_artifact(digest));
+  EXPECT_FALSE(none.fault());
+}
+
+TEST_F(StoreOfResultsTest, DamagedFilesAreDeletedAndMissing) {
+  const Digest digest = store_.keep(bytes_of("code"));
+  store_.keep(Record{"kernel", fields_, {}});
+  ASSERT_TRUE(write_text(store_path(store_.path(), digest), "cods").ok());
+  EXPECT_FALSE(store_.find_artifact(digest));
+  EXPECT_FALSE(std::filesystem::exists(store_path(store_.path(), digest)));
+  ASSERT_TRUE(store_.fault());
+  EXPECT_THAT(*store_.fault(), HasSubstr("was damaged and is deleted"));
+  const std::string record = record_path(store_.path(), Record{"kernel", fields_, {}}.key());
+  ASSERT_TRUE(write_text(record, "sluice record 1\n").ok());
+  EXPECT_FALSE(store_.find("kernel", fields_));
+  EXPECT_FALSE(std::filesystem::exists(record));
+}
+
+// A whole record under a wrong name would be a wrong answer.
+TEST_F(StoreOfResultsTest, ARecordOfAnotherKeyIsDamaged) {
+  fields_.add("a", "1");
+  const Record record{"kernel", fields_, {}};
+  const Record other{"optimize", fields_, {}};
+  store_.keep(record);
+  const std::string place = record_path(store_.path(), other.key());
+  ASSERT_TRUE(make_directories(std::filesystem::path(place).parent_path()).ok());
+  ASSERT_TRUE(write_text(place, record_text(record)).ok());
+  EXPECT_FALSE(store_.find("optimize", fields_));
+}
+
+TEST_F(StoreOfResultsTest, AFileIsKeptByALinkThatNobodyMayWrite) {
+  const std::string path = file("model", "bytes");
+  const auto digest = store_.keep_file(path);
+  ASSERT_TRUE(digest);
+  EXPECT_EQ(kept_text(*digest), "bytes");
+  EXPECT_TRUE(std::filesystem::equivalent(path, store_path(store_.path(), *digest)));
+  struct stat status{};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0222, 0u);
+}
+
+TEST_F(StoreOfResultsTest, AFileThatIsThereAlreadyStaysOfItsOwner) {
+  const Digest digest = store_.keep(bytes_of("bytes"));
+  const std::string path = file("model", "bytes");
+  EXPECT_EQ(store_.keep_file(path), digest);
+  EXPECT_FALSE(std::filesystem::equivalent(path, store_path(store_.path(), digest)));
+}
+
+TEST_F(StoreOfResultsTest, AStoreThatCannotBeWrittenIsAFaultAndNoError) {
+  Store none(file("no-folder", ""));
+  EXPECT_EQ(none.keep(bytes_of("code")), sha256(std::string_view("code")));
+  none.keep(Record{"kernel", fields_, {}});
+  ASSERT_TRUE(none.fault());
+  EXPECT_THAT(*none.fault(), HasSubstr("cannot be written"));
+}
+
+}  // namespace
+}  // namespace sluice
