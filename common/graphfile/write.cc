@@ -54,8 +54,10 @@ Result<Placement> place_segments(const Module& module, const Mentioned& mentione
       continue;
     }
     const bool is_stored = location.where == Where::kStore && !options.inline_segments;
-    if (is_stored || !options.store.empty()) {
-      if (!is_stored) SLUICE_TRY(store_segment(module, id, options.store));
+    // A store that takes no more is no reason to fail: the bytes are then in the file.
+    const bool is_kept =
+        is_stored || (!options.store.empty() && store_segment(module, id, options.store));
+    if (is_kept) {
       rows.push_back(fb::CreateLocation(builder, file_id, fb::Where::store));
       continue;
     }

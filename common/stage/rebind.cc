@@ -50,8 +50,11 @@ class Rebinding {
     return {};
   }
 
+  // The file that the graph names is trusted while its time of change is the same.
   bool holds(const std::string& path, const Segment& segment) {
     if (!files_.contains(path) && !open(path)) return false;
+    if (path == segment.location.path && files_.at(path).mtime_ns() == segment.location.mtime_ns)
+      return true;
     const auto bytes = files_.at(path).bytes();
     const uint64_t offset = segment.location.offset;
     const bool inside = offset <= bytes.size() && segment.size <= bytes.size() - offset;

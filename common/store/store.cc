@@ -1,11 +1,14 @@
 #include "common/store/store.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "common/base/store.h"
 
@@ -33,6 +36,15 @@ bool link_file(const std::string& file, const std::string& name) {
 void make_read_only(const std::string& file) {
   struct stat status{};
   if (::stat(file.c_str(), &status) == 0) ::chmod(file.c_str(), status.st_mode & 0555);
+}
+
+constexpr std::chrono::minutes kLockPatience{10};
+constexpr std::chrono::milliseconds kLockPause{5};
+
+bool is_file_at(const Descriptor& file, const std::string& path) {
+  struct stat ours{}, there{};
+  return ::fstat(file.get(), &ours) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
 }  // namespace
@@ -103,6 +115,36 @@ std::optional<Digest> Store::keep_file(const std::string& file) {
   }
   if (auto put = put_in_store(path_, digest, map->bytes()); !put) note(put.error().message);
   return digest;
+}
+
+StoreLock& StoreLock::operator=(StoreLock&& other) noexcept {
+  release();
+  path_ = std::move(other.path_);
+  file_ = std::move(other.file_);
+  return *this;
+}
+
+// The name is removed first, so that nobody can take the lock of a file without one.
+void StoreLock::release() {
+  if (file_) ::unlink(path_.c_str());
+  file_.reset();
+}
+
+StoreLock Store::lock(const Digest& key, const std::function<bool()>& stop) const {
+  if (!is_used() || !make_directories(path_ + "/locks")) return {};
+  const std::string path = path_ + "/locks/" + digest_hex(key);
+  const auto end = std::chrono::steady_clock::now() + kLockPatience;
+  while (!stop() && std::chrono::steady_clock::now() < end) {
+    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (!file) return {};
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
+      if (is_file_at(file, path)) return {path, std::move(file)};
+      continue;  // its owner has just removed it
+    }
+    if (errno != EWOULDBLOCK) return {};
+    std::this_thread::sleep_for(kLockPause);
+  }
+  return {};
 }
 
 std::optional<std::string> Store::fault() const {

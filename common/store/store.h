@@ -2,12 +2,14 @@
 //
 //   DIR/ab/abcd…            artifacts by their SHA-256 (common/base/store.h)
 //   DIR/records/ab/ab12…    records (record.h) by their keys
+//   DIR/locks/ab12…         the keys whose results are being made
 //
 // Every file appears whole or not at all. All that is read is compared with its digest; what is
 // damaged is deleted and counts as missing. A store that is full, read-only or damaged is no error:
 // its user works as if there were none, and reports fault() once.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -17,6 +19,22 @@
 #include "common/store/record.h"
 
 namespace sluice {
+
+// The right to make one result: whoever else wants it waits, and then finds it. It ends with the
+// object, or with the process.
+class StoreLock {
+ public:
+  StoreLock() = default;
+  StoreLock(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+  StoreLock(StoreLock&&) = default;
+  StoreLock& operator=(StoreLock&& other) noexcept;
+  ~StoreLock() { release(); }
+
+ private:
+  void release();
+  std::string path_;
+  Descriptor file_;
+};
 
 // Threads may use one store at the same time.
 class Store {
@@ -38,6 +56,10 @@ class Store {
   // Keeps a file that the caller has written and nobody changes any more: by a link to it where the
   // file system allows that, else by a copy. Returns the digest of its bytes.
   std::optional<Digest> keep_file(const std::string& file);
+
+  // Waits for the right to make the result of a key, until `stop` says so or ten minutes have
+  // passed: a process that was stopped may have it. Where files cannot be locked nobody waits.
+  StoreLock lock(const Digest& key, const std::function<bool()>& stop) const;
 
   // Returns what went wrong first, in the form "the store 'DIR' cannot be written: …".
   std::optional<std::string> fault() const;

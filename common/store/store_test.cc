@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
+#include <thread>
 
 #include "common/base/store.h"
 #include "common/base/test_folder.h"
@@ -104,6 +106,33 @@ TEST_F(StoreOfResultsTest, AFileThatIsThereAlreadyStaysOfItsOwner) {
   const std::string path = file("model", "bytes");
   EXPECT_EQ(store_.keep_file(path), digest);
   EXPECT_FALSE(std::filesystem::equivalent(path, store_path(store_.path(), digest)));
+}
+
+TEST_F(StoreOfResultsTest, OneAtATimeMakesAResult) {
+  const Digest key = sha256(std::string_view("key"));
+  const auto never = [] { return false; };
+  std::atomic<int> inside = 0, most = 0;
+  const auto make = [&] {
+    for (int i = 0; i < 20; ++i) {
+      const StoreLock lock = store_.lock(key, never);
+      most = std::max(most.load(), ++inside);
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      --inside;
+    }
+  };
+  std::thread one(make), two(make);
+  one.join();
+  two.join();
+  EXPECT_EQ(most, 1);
+  EXPECT_TRUE(std::filesystem::is_empty(store_.path() + "/locks"));
+}
+
+TEST_F(StoreOfResultsTest, WhoIsToldToStopDoesNotWait) {
+  const Digest key = sha256(std::string_view("key"));
+  int asked = 0;
+  const StoreLock held = store_.lock(key, [] { return false; });
+  const StoreLock other = store_.lock(key, [&] { return ++asked > 3; });
+  EXPECT_EQ(asked, 4);
 }
 
 TEST_F(StoreOfResultsTest, AStoreThatCannotBeWrittenIsAFaultAndNoError) {

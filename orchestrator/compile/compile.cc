@@ -6,6 +6,7 @@
 
 #include "common/base/files.h"
 #include "common/base/json.h"
+#include "common/base/log.h"
 #include "common/base/options.h"
 #include "common/base/program.h"
 #include "common/base/scratch_folder.h"
@@ -16,6 +17,7 @@
 #include "orchestrator/compile/stage_failure.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/compile/stats.h"
+#include "orchestrator/compile/with_store.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
 
@@ -23,6 +25,8 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kProgram = "sluice-compile";
+constexpr size_t kShownKey =
+    16;  // digits of a key in progress lines: `sluice cache explain` takes them
 
 // The last stage to run, and the pass after which it stops; empty: its last pass.
 struct LastStep {
@@ -83,12 +87,14 @@ class Compilation {
       SLUICE_ASSIGN(FileWriter file, FileWriter::create(request_.stats));
       stats_file_.emplace(std::move(file));
     }
-    if (!request_.stats.empty() || request_.transport != Transport::kPipe) {
+    uses_store_ = asks_store();
+    if (!request_.stats.empty() || request_.transport != Transport::kPipe || uses_store_) {
       SLUICE_ASSIGN(ScratchFolder folder, ScratchFolder::create());
       scratch_.emplace(std::move(folder));
     }
     if (!request_.dump_dir.empty()) SLUICE_TRY(make_directories(request_.dump_dir));
     SLUICE_ASSIGN(const std::vector<StageRun> stages, plan());
+    if (uses_store_) return run_with_store(stages);
     std::optional<OutputFile> output;
     if (request_.output != "-") {
       const bool is_written_elsewhere =
@@ -129,9 +135,55 @@ class Compilation {
     return true;
   }
 
+  // Returns whether products of stages may come from the store: not when somebody wants to see the
+  // stages work.
+  bool asks_store() const {
+    const bool verifies = std::ranges::any_of(
+        request_.options.non_semantic,
+        [](const std::string& argument) { return argument.starts_with("--verify="); });
+    return !request_.store.empty() && first_ == 0 && request_.stop_after.empty() &&
+           request_.dump_dir.empty() && request_.stats.empty() &&
+           request_.transport != Transport::kZmq && !verifies;
+  }
+
+  Result<int> run_with_store(const std::vector<StageRun>& stages) {
+    const bool is_copied = request_.output == "-" || is_special_file(request_.output);
+    const std::string path = is_copied ? scratch_->file("product") : request_.output;
+    SLUICE_ASSIGN(OutputFile output, OutputFile::create(path));
+    Store store(request_.store);
+    const auto done = [&](size_t i, const StageReport& report) { tell(i, report, &output); };
+    SLUICE_ASSIGN(const bool succeeded,
+                  compile_with_store(request_, stages, store, scratch_->path(), output, done));
+    if (const auto fault = store.fault(); fault && !request_.quiet)
+      log_warning(kProgram, *fault + "; what it lacks was made again");
+    if (interrupted()) return static_cast<int>(ExitClass::kResource);
+    if (!succeeded) return exit_code_;
+    SLUICE_TRY(output.commit());
+    if (is_copied) SLUICE_TRY(copy_product(path));
+    return exit_code_;
+  }
+
+  Result<void> copy_product(const std::string& path) const {
+    SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
+    if (request_.output == "-") return write_descriptor(STDOUT_FILENO, file.bytes());
+    return write_file(request_.output, file.bytes());
+  }
+
+  // Returns the options of each stage; with a store those that are not semantic.
+  Result<std::vector<std::vector<std::string>>> arguments() const {
+    if (!uses_store_) return arguments_of_stages(request_.options, first_, last_.stage);
+    return std::vector<std::vector<std::string>>(kStageNames.size(), request_.options.non_semantic);
+  }
+
+  // Kernels are in the store, and other constants when graphs are to have none.
+  bool takes_store(size_t stage) const {
+    return !request_.store.empty() &&
+           (!uses_store_ || !request_.segments.empty() ||
+            kStageNames[stage] == "subgraph-optimize" || kStageNames[stage] == "build");
+  }
+
   Result<std::vector<StageRun>> plan() const {
-    SLUICE_ASSIGN(std::vector<std::vector<std::string>> arguments,
-                  arguments_of_stages(request_.options, first_, last_.stage));
+    SLUICE_ASSIGN(std::vector<std::vector<std::string>> arguments, this->arguments());
     std::vector<StageRun> stages;
     for (size_t i = first_; i <= last_.stage; ++i) {
       StageRun stage;
@@ -143,8 +195,9 @@ class Compilation {
         stage.options.push_back("--stop-after=" + last_.pass);
       if (!request_.segments.empty() && i + 1 < kStageNames.size())
         stage.options.push_back("--segments=" + request_.segments);
-      if (!request_.store.empty()) stage.options.push_back("--store=" + request_.store);
-      if (!request_.model.empty() && i > 0) stage.options.push_back("--model=" + request_.model);
+      if (takes_store(i)) stage.options.push_back("--store=" + request_.store);
+      if (!request_.model.empty() && i > 0 && !uses_store_)
+        stage.options.push_back("--model=" + request_.model);
       add_files(i, stage);
       stages.push_back(std::move(stage));
     }
@@ -182,14 +235,17 @@ class Compilation {
 
   static std::string progress_text(const std::string& stage, const StageReport& report,
                                    std::optional<uint64_t> nodes) {
-    std::string text = fmt::format("{}: {:<18} {:>9.1f} ms", kProgram, stage, report.seconds * 1e3);
+    std::string text = fmt::format("{}: {:<18} ", kProgram, stage);
+    text += report.found ? fmt::format("{:>12}", "found")
+                         : fmt::format("{:>9.1f} ms", report.seconds * 1e3);
     if (nodes) text += fmt::format(" {:>7} {}", *nodes, *nodes == 1 ? "node " : "nodes");
     if (report.bytes > 0) text += fmt::format(" {:>10}", size_text(report.bytes));
+    if (!report.key.empty()) text += "  " + report.key.substr(0, kShownKey);
     return text;
   }
 
   // Returns {"stage":"optimize","number":2,"of":5,"seconds":0.0123,"bytes":4567}; with --stats also
-  // "nodes".
+  // "nodes", with --store "found" and "key".
   std::string progress_json(size_t i, const StageReport& report,
                             std::optional<uint64_t> nodes) const {
     Json json;
@@ -199,6 +255,10 @@ class Compilation {
     json.set("seconds", report.seconds);
     json.set("bytes", report.bytes);
     if (nodes) json.set("nodes", *nodes);
+    if (!report.key.empty()) {
+      json.set("found", report.found);
+      json.set("key", report.key);
+    }
     return json_dump(json);
   }
 
@@ -231,6 +291,7 @@ class Compilation {
   const CompileRequest& request_;
   size_t first_ = 0;
   LastStep last_;
+  bool uses_store_ = false;
   std::optional<ScratchFolder> scratch_;  // for statistics, graphs and endpoints
   std::optional<FileWriter>
       stats_file_;  // opened first: a model without its statistics is not what was asked for

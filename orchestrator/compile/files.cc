@@ -21,8 +21,10 @@ Result<Descriptor> open_input(const std::string& file) {
   return make_error(ErrorCode::kIo, "cannot open '{}': {}", file, std::strerror(errno));
 }
 
-Result<StageReport> run_stage(const StageRun& stage, const std::vector<std::string>& more,
-                              const std::string& input_file, int output) {
+}  // namespace
+
+Result<StageReport> run_over_file(const StageRun& stage, const std::vector<std::string>& more,
+                                  const std::string& input_file, int output) {
   StageReport report;
   const auto start = Clock::now();
   SLUICE_ASSIGN(const Descriptor input, open_input(input_file));
@@ -35,8 +37,6 @@ Result<StageReport> run_stage(const StageRun& stage, const std::vector<std::stri
   return report;
 }
 
-}  // namespace
-
 Result<bool> run_over_files(const std::vector<StageRun>& stages, int output,
                             const std::string& folder, const StageDone& done) {
   std::string previous;
@@ -48,7 +48,7 @@ Result<bool> run_over_files(const std::vector<StageRun>& stages, int output,
                                                   : stage.dump;
     const std::vector<std::string> more =
         last ? std::vector<std::string>{} : std::vector<std::string>{"-o", file};
-    SLUICE_ASSIGN(StageReport report, run_stage(stage, more, previous, last ? output : -1));
+    SLUICE_ASSIGN(StageReport report, run_over_file(stage, more, previous, last ? output : -1));
     std::error_code ignored;
     if (!last && report.ending.clean()) report.bytes = std::filesystem::file_size(file, ignored);
     if (i > 0 && stages[i - 1].dump.empty()) ::unlink(previous.c_str());

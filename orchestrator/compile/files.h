@@ -10,4 +10,9 @@ namespace sluice {
 Result<bool> run_over_files(const std::vector<StageRun>& stages, int output,
                             const std::string& folder, const StageDone& done);
 
+// Runs one stage, with these options besides its own. It reads the file, or its own input when the
+// name is empty, and writes to the descriptor unless that is -1.
+Result<StageReport> run_over_file(const StageRun& stage, const std::vector<std::string>& more,
+                                  const std::string& input_file, int output);
+
 }  // namespace sluice

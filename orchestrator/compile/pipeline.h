@@ -19,6 +19,8 @@ struct StageReport {
   double seconds = 0;    // from the end of its input to its own end
   uint64_t bytes = 0;    // written; not known of the last stage
   std::string messages;  // its stderr
+  bool found = false;    // in the store: it did not run
+  std::string key;       // of its result in the store; empty: the store was not asked
 };
 
 struct StageRun {

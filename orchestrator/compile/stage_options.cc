@@ -91,6 +91,28 @@ Result<std::vector<std::vector<std::string>>> arguments_of_stages(const StageOpt
   return stages;
 }
 
+Result<std::vector<std::vector<std::string>>> semantic_arguments(const StageOptions& options) {
+  StageOptions chosen{
+      .semantic = {}, .non_semantic = {}, .passes = options.passes, .skip = options.skip};
+  SLUICE_ASSIGN(auto stages, arguments_of_stages(chosen, 0, kStageNames.size() - 1));
+  for (const std::string& argument : options.semantic) {
+    const std::string name = argument.substr(2, argument.find('=') - 2);
+    const OptionRow* row = find_option(name);
+    const bool travels = row->kind == OptionKind::kSemantic;
+    const std::string_view reader = travels ? first_reader(name) : kStageNames[0];
+    const auto stage = std::ranges::find(kStageNames, reader) - kStageNames.begin();
+    stages[static_cast<size_t>(stage)].push_back(argument);
+  }
+  return stages;
+}
+
+std::string option_value(const StageOptions& options, const std::string& name) {
+  const std::string start = "--" + name + "=";
+  for (const std::string& argument : options.semantic)
+    if (argument.starts_with(start)) return argument.substr(start.size());
+  return {};
+}
+
 std::vector<std::string> typed_options(const StageOptions& options) {
   std::vector<std::string> typed = options.semantic;
   add_to(typed, options.non_semantic);

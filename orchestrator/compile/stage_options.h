@@ -28,6 +28,13 @@ Result<StageOptions> stage_options(const CommandLine& line);
 Result<std::vector<std::vector<std::string>>> arguments_of_stages(const StageOptions& options,
                                                                   size_t first, size_t last);
 
+// Returns the semantic arguments of each stage, each argument at the stage that reads it first:
+// what the product of each depends on besides its input.
+Result<std::vector<std::vector<std::string>>> semantic_arguments(const StageOptions& options);
+
+// Returns the value of a semantic option; empty when it is not given.
+std::string option_value(const StageOptions& options, const std::string& name);
+
 // Returns the options as they are typed for sluice-compile.
 std::vector<std::string> typed_options(const StageOptions& options);
 

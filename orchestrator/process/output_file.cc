@@ -1,6 +1,8 @@
 #include "orchestrator/process/output_file.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,6 +44,18 @@ std::string OutputFile::path_for_others() const {
   return temporary_ ? temporary_->path_of_descriptor() : reserved_;
 }
 
+Result<void> OutputFile::take(const MappedFile& file) {
+  const Descriptor source(::open(file.path().c_str(), O_RDONLY | O_CLOEXEC));
+  if (source && ::ioctl(descriptor(), FICLONE, source.get()) == 0) return {};
+  const std::string name = fmt::format("{}.tmp{}", path_, getpid());
+  if (::link(file.path().c_str(), name.c_str()) == 0) {
+    temporary_.reset();
+    reserved_ = name;
+    return {};
+  }
+  return write_descriptor(descriptor(), file.bytes());
+}
+
 Result<uint64_t> OutputFile::bytes() const {
   struct stat status{};
   const int found =
@@ -54,6 +68,7 @@ Result<void> OutputFile::commit() {
   if (temporary_) return temporary_->commit(path_);
   if (reserved_.empty()) return {};
   if (rename(reserved_.c_str(), path_.c_str()) != 0) return file_error("write", path_);
+  unlink(reserved_.c_str());  // rename leaves a name of the file that the path had already
   reserved_.clear();
   return {};
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/base/descriptor.h"
+#include "common/base/files.h"
 #include "common/base/result.h"
 #include "common/base/temporary_file.h"
 
@@ -27,6 +28,9 @@ class OutputFile {
   int descriptor() const { return temporary_ ? temporary_->descriptor() : special_.get(); }
   // Returns where another process writes the file; empty for devices and pipes.
   std::string path_for_others() const;
+  // Takes another file as the content: shares its bytes where the file system can, by a clone or a
+  // link, and copies them elsewhere. Not for devices and pipes.
+  Result<void> take(const MappedFile& file);
   Result<uint64_t> bytes() const;
   Result<void> commit();
 

@@ -1,0 +1,216 @@
+#include "orchestrator/compile/with_store.h"
+
+#include <filesystem>
+
+#include "common/base/files.h"
+#include "common/base/store.h"
+#include "common/graphfile/header.h"
+#include "orchestrator/compile/files.h"
+#include "orchestrator/compile/stages.h"
+#include "orchestrator/plan/stage_job.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kBuild = kStageNames.size() - 1;
+
+// The product of a stage: a file, or an artifact of the store that has not been fetched.
+struct Product {
+  std::string file;  // empty while it is only in the store
+  Digest artifact;
+  Digest graph;                // file digest of a graph
+  bool is_of_earlier = false;  // of an earlier compile, whose model may have been elsewhere
+};
+
+Result<Digest> graph_digest(const std::string& file) {
+  SLUICE_ASSIGN(const MappedFile map, MappedFile::open(file));
+  SLUICE_ASSIGN(const GraphHeader header, parse_graph_header(map.bytes()));
+  return header.file_digest;
+}
+
+class StoredCompile {
+ public:
+  StoredCompile(const CompileRequest& request, const std::vector<StageRun>& stages, Store& store,
+                const std::string& folder, OutputFile& output, const StageDone& done)
+      : request_(request),
+        stages_(stages),
+        store_(store),
+        folder_(folder),
+        output_(output),
+        done_(done) {}
+
+  // A product of the store that turns out to be lost or unfit is no reason to fail: then every
+  // stage runs.
+  Result<bool> run() {
+    SLUICE_ASSIGN(arguments_, semantic_arguments(request_.options));
+    SLUICE_ASSIGN(const bool imported, import_model());
+    if (!imported) return tell_failure();
+    SLUICE_ASSIGN(const bool succeeded, run_all());
+    if (succeeded) return true;
+    if (found_any_ && !interrupted()) {
+      uses_found_ = false;
+      SLUICE_ASSIGN(const bool succeeded_now, run_all());
+      if (succeeded_now) return true;
+    }
+    return tell_failure();
+  }
+
+ private:
+  Result<bool> run_all() {
+    Product product = model_;
+    for (size_t i = 1; i <= kBuild; ++i) {
+      SLUICE_ASSIGN(const bool succeeded, make(i, product));
+      if (!succeeded) return false;
+    }
+    return true;
+  }
+
+  Result<bool> tell_failure() const {
+    if (failure_) done_(failed_stage_, *failure_);
+    return false;
+  }
+
+  // Returns whether the stage succeeded; a failure is told when nothing else can be tried.
+  bool take_report(size_t i, StageReport report) {
+    if (report.ending.clean()) {
+      done_(i, report);
+      return true;
+    }
+    failed_stage_ = i;
+    failure_ = std::move(report);
+    return false;
+  }
+
+  // The import always runs: it hashes the constants, and finds what files the model consists of.
+  Result<bool> import_model() {
+    model_.file = file_of(0);
+    SLUICE_ASSIGN(StageReport report,
+                  run_over_file(stages_[0], options_of(0, model_.file), {}, -1));
+    note_bytes(model_.file, report);
+    if (!take_report(0, std::move(report))) return false;
+    SLUICE_ASSIGN(model_.graph, graph_digest(model_.file));
+    return true;
+  }
+
+  // Finds or makes the product of a stage from that of the stage before it.
+  Result<bool> make(size_t i, Product& product) {
+    SLUICE_ASSIGN(Fields fields, fields_of({.stage = stages_[i].name,
+                                            .program = stages_[i].program,
+                                            .options = arguments_[i],
+                                            .profile = option_value(request_.options, "profile"),
+                                            .input = product.graph}));
+    Record record{stages_[i].name, std::move(fields), {}};
+    if (take_found(i, record, product)) return true;
+    const StoreLock lock = store_.lock(record.key(), interrupted);
+    if (take_found(i, record, product)) return true;  // somebody else has just made it
+    return run_stage(i, record, product);
+  }
+
+  bool take_found(size_t i, const Record& wanted, Product& product) {
+    if (!uses_found_) return false;
+    const auto found = store_.find(wanted.key());
+    if (!found) return false;
+    const auto artifact = found->results.find_digest("output");
+    const auto graph = found->results.find_digest("graph");
+    if (!artifact || (i < kBuild && !graph)) return false;
+    if (i == kBuild && !fetch_model(*artifact)) return false;
+    StageReport report;
+    report.found = true;
+    report.key = digest_hex(wanted.key());
+    if (const std::string* messages = found->results.find("messages")) report.messages = *messages;
+    done_(i, report);
+    product = {.file = {},
+               .artifact = *artifact,
+               .graph = graph.value_or(Digest{}),
+               .is_of_earlier = true};
+    found_any_ = true;
+    return true;
+  }
+
+  bool fetch_model(const Digest& artifact) {
+    const auto file = store_.find_artifact(artifact);
+    return file && output_.take(*file).ok();
+  }
+
+  Result<bool> run_stage(size_t i, Record& record, Product& product) {
+    if (!fetch(product)) return false;
+    const bool is_last = i == kBuild;
+    const std::string file = is_last ? output_.path_for_others() : file_of(i);
+    std::vector<std::string> options = options_of(i, is_last ? std::string() : file);
+    if (product.is_of_earlier || !request_.model.empty())
+      options.push_back("--model=" + model_path());
+    SLUICE_ASSIGN(StageReport report, run_over_file(stages_[i], options, product.file,
+                                                    is_last ? output_.descriptor() : -1));
+    report.key = digest_hex(record.key());
+    if (!report.ending.clean()) return take_report(i, std::move(report));
+    product = {.file = file, .artifact = {}, .graph = {}};
+    if (!is_last) {
+      SLUICE_ASSIGN(product.graph, graph_digest(file));
+      note_bytes(file, report);
+    }
+    keep(record, product, report);
+    return take_report(i, std::move(report));
+  }
+
+  // Returns false when the store has lost the product.
+  bool fetch(Product& product) {
+    if (!product.file.empty()) return true;
+    if (!store_.find_artifact(product.artifact)) return false;
+    product.file = store_path(store_.path(), product.artifact);
+    return true;
+  }
+
+  void keep(Record& record, const Product& product, const StageReport& report) {
+    const auto artifact = store_.keep_file(product.file);
+    if (!artifact) return;
+    record.results.add("output", *artifact);
+    if (!product.graph.is_zero()) record.results.add("graph", product.graph);
+    if (!report.messages.empty()) record.results.add("messages", report.messages);
+    store_.keep(record);
+  }
+
+  std::string file_of(size_t i) const { return fmt::format("{}/{}.sg", folder_, stages_[i].name); }
+
+  // An absolute path: the graph may be used from another folder.
+  std::string model_path() const {
+    const std::string& path = request_.model.empty() ? request_.input : request_.model;
+    std::error_code failed;
+    const auto absolute = std::filesystem::absolute(path, failed);
+    return failed ? path : absolute.string();
+  }
+
+  std::vector<std::string> options_of(size_t i, const std::string& output) const {
+    std::vector<std::string> options = arguments_[i];
+    if (!output.empty()) options.insert(options.end(), {"-o", output});
+    return options;
+  }
+
+  static void note_bytes(const std::string& file, StageReport& report) {
+    std::error_code failed;
+    const uint64_t bytes = std::filesystem::file_size(file, failed);
+    if (!failed) report.bytes = bytes;
+  }
+
+  const CompileRequest& request_;
+  const std::vector<StageRun>& stages_;
+  Store& store_;
+  const std::string& folder_;
+  OutputFile& output_;
+  const StageDone& done_;
+  std::vector<std::vector<std::string>> arguments_;
+  Product model_;  // as imported
+  size_t failed_stage_ = 0;
+  std::optional<StageReport> failure_;
+  bool uses_found_ = true;
+  bool found_any_ = false;
+};
+
+}  // namespace
+
+Result<bool> compile_with_store(const CompileRequest& request, const std::vector<StageRun>& stages,
+                                Store& store, const std::string& folder, OutputFile& output,
+                                const StageDone& done) {
+  return StoredCompile(request, stages, store, folder, output, done).run();
+}
+
+}  // namespace sluice

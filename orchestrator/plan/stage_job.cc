@@ -1,0 +1,54 @@
+#include "orchestrator/plan/stage_job.h"
+
+#include <algorithm>
+
+#include "common/base/files.h"
+#include "common/base/options.h"
+#include "common/graphfile/header.h"
+#include "common/store/build_id.h"
+#include "common/target/profile.h"
+
+namespace sluice {
+namespace {
+
+Result<std::string> content_digest(const std::string& file) {
+  SLUICE_ASSIGN(const MappedFile map, MappedFile::open(file));
+  return "content " + digest_hex(sha256(map.bytes()));
+}
+
+Result<void> add_option(const std::string& argument, Fields& fields) {
+  const size_t equals = std::min(argument.find('='), argument.size());
+  const std::string name = argument.substr(2, equals - 2);
+  std::string value = argument.substr(std::min(equals + 1, argument.size()));
+  if (names_file(name) && !value.empty()) {
+    SLUICE_ASSIGN(value, content_digest(value));
+  }
+  fields.add("option." + name, std::move(value));
+  return {};
+}
+
+Result<std::string> profile_text(const std::string& name) {
+  if (name.ends_with(".json")) return content_digest(name);
+  SLUICE_ASSIGN(const DeviceProfile profile, get_profile(name.empty() ? "native" : name));
+  // A graph says whether its profile was named, so these are two products.
+  return name == profile.name ? name : "native " + profile.name;
+}
+
+}  // namespace
+
+Result<Fields> fields_of(const StageJob& job) {
+  Fields fields;
+  SLUICE_ASSIGN(std::string build, build_id(job.program));
+  SLUICE_ASSIGN(std::string profile, profile_text(job.profile));
+  fields.add("release", version_text());
+  fields.add("build", std::move(build));
+  fields.add("input", job.input);
+  fields.add("profile", std::move(profile));
+  std::vector<std::string> options = job.options;
+  std::ranges::sort(options);
+  for (const std::string& option : options)
+    if (!option.starts_with("--profile=")) SLUICE_TRY(add_option(option, fields));
+  return fields;
+}
+
+}  // namespace sluice
