@@ -56,7 +56,7 @@ ALLOWED = {
     "runtime/loader": [BASE, SYMBOLIC, OMFILE, "runtime/device"],
     "runtime/device": [BASE, SYMBOLIC, "common/target/profile.h"],
     "orchestrator": [BASE, STORE, WIRE, TENSORFILE, "common/graphfile/header.h",
-                     "common/omfile/om_format.h"],
+                     "common/omfile/om_format.h", "common/target/profile.h"],
     "scripts": [BASE, TENSORFILE],
     "tests": ["common", "runtime", "stages"],
 }

@@ -69,7 +69,7 @@ constexpr std::array kTable = {
     OptionRow{"verify", kNonSemantic, "end", "each, end or segments", "each|end|segments"},
     OptionRow{"segments", kNonSemantic, "", "inline: make the output file self-contained",
               "inline"},
-    OptionRow{"store", kNonSemantic, "", "folder for the bytes of constants, shared by the stages"},
+    OptionRow{"store", kNonSemantic, "", "folder for products and bytes of constants"},
     OptionRow{"stop-after", kNonSemantic, "", "pass number or name to stop after"},
     OptionRow{"quiet", kNonSemantic, "off",
               "no warnings and progress on standard error, errors alone", "on|off", -1, 0, true},

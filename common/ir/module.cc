@@ -54,6 +54,20 @@ std::optional<StageId> stage_from_name(std::string_view name) {
   return static_cast<StageId>(found - kStages.begin());
 }
 
+namespace {
+
+Error changed_file(const Segment& segment) {
+  const bool in_store = segment.location.where == Where::kStore;
+  return make_error(in_store ? ErrorCode::kBadFile : ErrorCode::kMissingSegment,
+                    "'{}' changed since the graph that refers to it was made",
+                    segment.location.path)
+      .with_hint(in_store
+                     ? "delete that file, and run sluice-preprocess again with --store"
+                     : "run sluice-preprocess again, or give an unchanged copy with --model FILE");
+}
+
+}  // namespace
+
 // Files that contain constants, mapped on first use.
 struct Module::Files {
   std::mutex mutex;
@@ -336,20 +350,15 @@ Result<std::span<const std::byte>> Module::bytes(SegmentId id) const {
                               : "if the model file moved, give its new place with --model FILE "
                                 "(sluice compile, eval, verify, diff, and every stage)");
     }
+    // Whoever shares a store can damage it: its bytes are compared when they are read first.
+    if (in_store && sha256(map->bytes()) != wanted.digest) return changed_file(wanted);
     found = files_->maps.emplace(wanted.location.path, std::move(map).value()).first;
   }
   const MappedFile& map = found->second;
-  const bool other_size = in_store && map.bytes().size() != wanted.size;
-  if (other_size || wanted.location.offset > map.bytes().size() ||
+  if (wanted.location.offset > map.bytes().size() ||
       wanted.size > map.bytes().size() - wanted.location.offset ||
-      (wanted.location.mtime_ns != 0 && wanted.location.mtime_ns != map.mtime_ns())) {
-    return make_error(ErrorCode::kMissingSegment,
-                      "'{}' changed since the graph that refers to it was made",
-                      wanted.location.path)
-        .with_hint(
-            in_store ? "delete that file, and run sluice-preprocess again with --store"
-                     : "run sluice-preprocess again, or give an unchanged copy with --model FILE");
-  }
+      (wanted.location.mtime_ns != 0 && wanted.location.mtime_ns != map.mtime_ns()))
+    return changed_file(wanted);
   return map.bytes().subspan(wanted.location.offset, wanted.size);
 }
 

@@ -25,7 +25,8 @@ Common options:
                         that are read [default: end].
   --segments=inline     Put the bytes of all constants into the file.
   --store=DIR           Keep such bytes in DIR, under their digests, which all stages then need;
-                        graphs stay small.
+                        graphs stay small. sluice-subgraph-optimize also keeps kernels there, and
+                        generates none that it finds.
   --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it
                         [default: 1073741824].
   --model=FILE          Take the constants from this copy of the model file, external data from the

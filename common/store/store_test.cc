@@ -111,11 +111,11 @@ TEST_F(StoreOfResultsTest, AFileThatIsThereAlreadyStaysOfItsOwner) {
 TEST_F(StoreOfResultsTest, OneAtATimeMakesAResult) {
   const Digest key = sha256(std::string_view("key"));
   const auto never = [] { return false; };
-  std::atomic<int> inside = 0, most = 0;
+  std::atomic<int> inside = 0, max_inside = 0;
   const auto make = [&] {
     for (int i = 0; i < 20; ++i) {
       const StoreLock lock = store_.lock(key, never);
-      most = std::max(most.load(), ++inside);
+      max_inside = std::max(max_inside.load(), ++inside);
       std::this_thread::sleep_for(std::chrono::microseconds(200));
       --inside;
     }
@@ -123,7 +123,7 @@ TEST_F(StoreOfResultsTest, OneAtATimeMakesAResult) {
   std::thread one(make), two(make);
   one.join();
   two.join();
-  EXPECT_EQ(most, 1);
+  EXPECT_EQ(max_inside, 1);
   EXPECT_TRUE(std::filesystem::is_empty(store_.path() + "/locks"));
 }
 

@@ -29,8 +29,9 @@ Result<void> verify_segments(const Module& module) {
         (segment.kind == SegmentKind::kBytes && segment.location.where != Where::kNone);
     if (!has_bytes) continue;
     const auto bytes = module.bytes(id);
-    if (!bytes) return bytes.error();
-    if (bytes->size() != segment.size || sha256(*bytes) != segment.digest) {
+    const bool is_damaged = !bytes && bytes.error().code == ErrorCode::kBadFile;
+    if (!bytes && !is_damaged) return bytes.error();
+    if (is_damaged || bytes->size() != segment.size || sha256(*bytes) != segment.digest) {
       findings.add("constant sha256:{}… has other bytes than its digest says",
                    digest_hex(segment.digest).substr(0, 16));
     }

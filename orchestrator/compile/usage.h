@@ -42,8 +42,9 @@ Non-semantic options: they do not change the product.
   --verify=WHEN          When the stages verify their graphs: after each pass, at the end, or also
                          the segments of constants.
   --segments=inline      Put the bytes of all constants into the files of --dump-dir.
-  --store=DIR            Keep the bytes of constants in DIR, under their digests, so that the files
-                         of --dump-dir stay small.
+  --store=DIR            Keep the products of the stages in DIR, and take from there what it has
+                         already; with --dump-dir also the bytes of constants, so that those files
+                         stay small. docs/cache.md.
   --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it; 1 GiB
                          unless said otherwise.
   --error-format=FORMAT  text or json.

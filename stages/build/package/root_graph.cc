@@ -80,7 +80,6 @@ class RootMaker {
   void add_node(const Node& node, Graph& root, std::vector<Value*>& values) {
     const bool is_launch = launches_[static_cast<size_t>(node.id())];
     Node& copy = mapper_.clone_node(node, root, values);
-    copy.placement.kernel = -1;
     if (is_launch) return;
     copy.placement.layouts.clear();
     copy.placement.engine = EngineId::kHostCpu;

@@ -44,11 +44,20 @@ Result<OmSegment> kernel_segment(const Module& module, const KernelStore& kernel
   return segment;
 }
 
+// A graph of a compiled model names no kernels: what launches them is in the ModelDef.
+void forget_kernels(Module& module) {
+  for (GraphId id = 0; id < module.graph_limit(); ++id) {
+    if (!module.has_graph(id)) continue;
+    for (Node& node : module.graph(id).nodes()) node.placement.kernel = -1;
+  }
+}
+
 // The graphs that become segments, in order; keeps their bytes.
 class GraphSegments {
  public:
   // Returns the index of the segment; it comes after weights and kernels.
   Result<uint32_t> add(Module module, bool inline_segments) {
+    forget_kernels(module);
     SLUICE_ASSIGN(std::vector<std::byte> bytes,
                   graph_bytes(module, {.inline_segments = inline_segments}));
     graphs_.push_back(std::move(bytes));
