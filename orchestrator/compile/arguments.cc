@@ -60,6 +60,8 @@ Result<CompileRequest> request_from(const CommandLine& line) {
                          .segments = line.text("--segments"),
                          .model = line.text("--model"),
                          .store = line.text("--store"),
+                         .cache_dir = line.text("--graph-compiler-cache-dir"),
+                         .graph_key = line.text("--graph-key"),
                          .dump_dir = line.text("--dump-dir"),
                          .stats = line.text("--stats"),
                          .quiet = line.flag("--quiet"),
@@ -69,6 +71,9 @@ Result<CompileRequest> request_from(const CommandLine& line) {
   SLUICE_TRY(take_services(line, request));
   SLUICE_ASSIGN(request.heartbeat_ms, heartbeat_from(line.text("--heartbeat")));
   SLUICE_ASSIGN(request.options, stage_options(line));
+  if (!request.store.empty() && !request.cache_dir.empty() && !request.graph_key.empty())
+    return make_error(ErrorCode::kUsage, "--store and --graph-compiler-cache-dir name two stores")
+        .with_hint("leave one of them out");
   return request;
 }
 

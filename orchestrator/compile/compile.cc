@@ -20,6 +20,7 @@
 #include "orchestrator/compile/with_store.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
+#include "orchestrator/store/model_cache.h"
 
 namespace sluice {
 namespace {
@@ -78,6 +79,8 @@ class Compilation {
   explicit Compilation(const CompileRequest& request) : request_(request) {}
 
   Result<int> run() {
+    SLUICE_ASSIGN(cache_, ModelCache::open(request_.cache_dir, request_.graph_key, interrupted));
+    if (cache_) request_.store = cache_->folder();
     SLUICE_ASSIGN(first_, first_stage_for(request_.input));
     SLUICE_TRY(check_in_time(request_, first_));
     SLUICE_ASSIGN(last_, last_step(request_.stop_after, first_));
@@ -151,16 +154,32 @@ class Compilation {
     const std::string path = is_copied ? scratch_->file("product") : request_.output;
     SLUICE_ASSIGN(OutputFile output, OutputFile::create(path));
     Store store(request_.store);
-    const auto done = [&](size_t i, const StageReport& report) { tell(i, report, &output); };
+    bool is_told = false;  // by a stage
+    const auto done = [&](size_t i, const StageReport& report) {
+      last_key_ = report.key;
+      is_told = is_told || report.messages.find(request_.store) != std::string::npos;
+      tell(i, report, &output);
+    };
     SLUICE_ASSIGN(const bool succeeded,
                   compile_with_store(request_, stages, store, scratch_->path(), output, done));
-    if (const auto fault = store.fault(); fault && !request_.quiet)
+    if (const auto fault = store.fault(); fault && !is_told && !request_.quiet)
       log_warning(kProgram, *fault + "; what it lacks was made again");
     if (interrupted()) return static_cast<int>(ExitClass::kResource);
     if (!succeeded) return exit_code_;
     SLUICE_TRY(output.commit());
+    if (cache_) SLUICE_TRY(note_in_cache(store));
     if (is_copied) SLUICE_TRY(copy_product(path));
     return exit_code_;
+  }
+
+  Result<void> note_in_cache(Store& store) const {
+    const auto key = digest_from_hex(last_key_);
+    const auto record = key ? store.find(*key) : std::nullopt;
+    const auto artifact = record ? record->results.find_digest("output") : std::nullopt;
+    if (!artifact) return {};  // the store could not keep it
+    SLUICE_ASSIGN(const std::string told, cache_->note(*key, *artifact));
+    if (!told.empty() && !request_.quiet) log_line(kProgram, "note", told);
+    return {};
   }
 
   Result<void> copy_product(const std::string& path) const {
@@ -288,7 +307,9 @@ class Compilation {
     return stats_file_->commit();
   }
 
-  const CompileRequest& request_;
+  CompileRequest request_;
+  std::optional<ModelCache> cache_;
+  std::string last_key_;  // of the last stage's product in the store
   size_t first_ = 0;
   LastStep last_;
   bool uses_store_ = false;

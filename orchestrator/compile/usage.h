@@ -45,6 +45,10 @@ Non-semantic options: they do not change the product.
   --store=DIR            Keep the products of the stages in DIR, and take from there what it has
                          already; with --dump-dir also the bytes of constants, so that those files
                          stay small. docs/cache.md.
+  --graph-compiler-cache-dir=DIR  With --graph-key: keep the compiled model in the folder DIR, a
+                         store, under a name; docs/cache.md.
+  --graph-key=KEY        That name: up to 128 letters, digits, "_" and "-". A model is taken from
+                         there only when it is this one.
   --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it; 1 GiB
                          unless said otherwise.
   --error-format=FORMAT  text or json.

@@ -1,5 +1,6 @@
 #include "orchestrator/compile/with_store.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "common/base/files.h"
@@ -165,8 +166,20 @@ class StoredCompile {
     if (!artifact) return;
     record.results.add("output", *artifact);
     if (!product.graph.is_zero()) record.results.add("graph", product.graph);
-    if (!report.messages.empty()) record.results.add("messages", report.messages);
+    const std::string messages = messages_of_product(report.messages);
+    if (!messages.empty()) record.results.add("messages", messages);
     store_.keep(record);
+  }
+
+  // Returns the lines without those about the store, which are of this compile alone.
+  std::string messages_of_product(const std::string& messages) const {
+    std::string kept;
+    for (size_t begin = 0, end = 0; begin < messages.size(); begin = end) {
+      end = std::min(messages.find('\n', begin), messages.size() - 1) + 1;
+      const std::string line = messages.substr(begin, end - begin);
+      if (line.find(store_.path()) == std::string::npos) kept += line;
+    }
+    return kept;
   }
 
   std::string file_of(size_t i) const { return fmt::format("{}/{}.sg", folder_, stages_[i].name); }

@@ -66,8 +66,8 @@ class StoreCase(ProgramCase):
             return file.read()
 
     def found(self, *options, model=None, expected=None, warns=False):
-        """The stages whose products were found by a compile with the store, whose bytes are those of
-        one without."""
+        """The stages whose products were found by a compile with the store, whose bytes are those
+        of one without."""
         out = self.path("stored.om")
         done = self.run_compile(model or self.model, out, self.profile, "--store", self.store,
                                 "--progress=json", *options)
@@ -109,8 +109,8 @@ class EditsTest(StoreCase):
     def kernels_of(self, *options, model=None):
         """How many kernels a compile generates, and how many it finds."""
         stats = self.path("stats.json")
-        done = self.run_compile(model or self.model, self.path("k.om"), self.profile, "-q", "--store",
-                                self.store, "--stats", stats, *options)
+        done = self.run_compile(model or self.model, self.path("k.om"), self.profile, "-q",
+                                "--store", self.store, "--stats", stats, *options)
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(stats, encoding="utf-8") as file:
             work = {}
@@ -240,8 +240,8 @@ class DamageTest(StoreCase):
         for path in self.files("records"):
             self.damage(path, "flipped")
         self.found(expected=self.expected, warns=True)
-        self.assertEqual(len([line for line in self.warnings if "sluice-compile" in line]), 1)
-        self.assertIn("damaged", self.warnings[0] + self.warnings[-1])
+        self.assertEqual(len(self.warnings), 1, self.warnings)
+        self.assertIn("damaged", self.warnings[0])
 
     def test_entries_that_are_no_files(self):
         for path in self.files():
@@ -267,8 +267,7 @@ class UnusableTest(StoreCase):
         with open(self.store, "w", encoding="utf-8") as file:
             file.write("no folder")
         self.assertEqual(self.found(warns=True), [])
-        self.assertEqual(len([line for line in self.warnings if "sluice-compile" in line]), 1,
-                         self.warnings)
+        self.assertEqual(len(self.warnings), 1, self.warnings)
         self.assertIn("cannot be written", self.warnings[-1])
 
     def test_a_full_disk(self):
@@ -276,13 +275,14 @@ class UnusableTest(StoreCase):
         expected = self.compiled()
         for kilobytes in [0, 1, 4, 8, 16]:
             with self.subTest(kilobytes=kilobytes):
-                self.store = self.path("/dev/full/store") if kilobytes == 0 else self.mount(kilobytes)
+                self.store = self.mount(kilobytes) if kilobytes else "/dev/full/store"
                 self.found(expected=expected, warns=True)
 
     def mount(self, kilobytes):
         folder = self.path("small-%d" % kilobytes)
         os.mkdir(folder)
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%dk" % kilobytes, "none", folder],
+        size = "size=%dk" % kilobytes
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", size, "none", folder],
                               capture_output=True, text=True)
         if done.returncode != 0:
             self.skipTest("no file system can be mounted here: " + done.stderr.strip())
@@ -325,8 +325,9 @@ class SharedTest(StoreCase):
 
     def test_output_on_a_pipe(self):
         self.found()
-        done = subprocess.run([os.path.join(self.programs, "sluice-compile"), self.model, self.profile,
-                               "-q", "--store", self.store], stdout=subprocess.PIPE, timeout=300)
+        done = subprocess.run([os.path.join(self.programs, "sluice-compile"), self.model, "-q",
+                               self.profile, "--store", self.store], stdout=subprocess.PIPE,
+                              timeout=300)
         self.assertEqual(done.returncode, 0)
         self.assertTrue(done.stdout == self.compiled())
 
@@ -339,11 +340,127 @@ class SharedTest(StoreCase):
 
     def test_an_error_is_told_once_and_not_kept(self):
         for _ in range(2):
-            done = self.run_compile(self.model, self.path("x.om"), self.profile, "--store", self.store,
-                                    "--skip=partition:place-engines", "-q")
+            done = self.run_compile(self.model, self.path("x.om"), self.profile, "--store",
+                                    self.store, "--skip=partition:place-engines", "-q")
             self.assertNotEqual(done.returncode, 0)
             self.assertEqual(done.stderr.count("error SL"), 1, done.stderr)
             self.assertFalse(os.path.exists(self.path("x.om")))
+
+
+class ModelCacheTest(StoreCase):
+    """Scenarios 70 to 72 of model caches: a folder and a name. Here the key of what is found holds
+    the graph, so that a name that is used again finds no other graph's model."""
+
+    def setUp(self):
+        super().setUp()
+        self.cache = self.path("cache")
+        os.mkdir(self.cache)
+
+    def cached(self, *options, key="net", folder=None, model=None, code=0):
+        """The stages that were found, and what was told."""
+        options = ["--graph-key=" + key] * bool(key) + list(options)
+        if folder != "":
+            options.append("--graph-compiler-cache-dir=" + (folder or self.cache))
+        out = self.path("cached.om")
+        if os.path.exists(out):
+            os.unlink(out)
+        done = self.run_compile(model or self.model, out, self.profile, "--progress=json", *options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        lines = done.stderr.splitlines()
+        told = [line for line in lines if not line.startswith("{")]
+        if code:
+            self.assertFalse(os.path.exists(out))
+            return told
+        with open(out, "rb") as file:
+            self.assertTrue(file.read() == self.compiled(
+                *[option for option in options if "graph" not in option], model=model))
+        return [json.loads(line)["stage"] for line in lines if '"found":true' in line], told
+
+    def index(self, key="net"):
+        with open(os.path.join(self.cache, key + ".idx"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def settings(self, **members):
+        with open(os.path.join(self.cache, "cache.conf"), "w", encoding="utf-8") as file:
+            json.dump(members, file)
+
+    def test_scenario_70_only_a_folder_or_only_a_key(self):
+        self.assertEqual(self.cached(key=""), ([], []))
+        self.assertEqual(self.cached(folder=""), ([], []))
+        self.assertEqual(os.listdir(self.cache), [], "no file is written")
+
+    def test_scenario_70_keys_that_are_no_names(self):
+        for key in ["can/not/be/file/name", "a" * 129, "a b", "ä"]:
+            with self.subTest(key):
+                told = self.cached(key=key, code=3)
+                self.assertIn("error SL1006: --graph-key is", told[0])
+        self.assertEqual(os.listdir(self.cache), [])
+        self.assertEqual(self.cached(key="aZ0_-" + "b" * 123), ([], []))
+
+    def test_scenario_70_a_folder_that_is_missing(self):
+        told = self.cached(folder=self.path("missing"), code=3)
+        self.assertIn("is no folder", told[0])
+
+    def test_scenario_70_a_lock_that_cannot_be_had(self):
+        os.mkdir(os.path.join(self.cache, "net.lock"))
+        self.assertIn("cannot open", self.cached(code=5)[0])
+
+    def test_scenario_71_the_second_build_is_loaded(self):
+        self.assertEqual(self.cached(), ([], []))
+        self.assertEqual(self.cached(), (STAGES, []))
+        entry, = self.index()
+        self.assertEqual(entry["graph_key"], "net")
+        with open(os.path.join(self.cache, entry["cache_file_name"]), "rb") as file:
+            self.assertTrue(file.read() == self.compiled())
+
+    def test_scenario_71_a_lost_model_is_compiled_again(self):
+        self.cached()
+        os.unlink(os.path.join(self.cache, self.index()[0]["cache_file_name"]))
+        self.assertEqual(self.cached(), (STAGES[:3], []))
+
+    def test_scenario_71_a_manual_check(self):
+        self.cached()
+        first = self.index()
+        self.settings(cache_manual_check=True)
+        other = make_model(self.path("other.onnx"), axis=0)
+        _, told = self.cached(model=other)
+        self.assertIn("cache_manual_check", told[0])
+        self.assertEqual(self.index(), first)
+        os.unlink(os.path.join(self.cache, "net.idx"))
+        self.assertEqual(self.cached(model=other), (STAGES, []))
+        self.assertNotEqual(self.index(), first)
+
+    def test_scenario_71_debug_mode_and_wrong_settings(self):
+        self.cached()
+        self.settings(cache_debug_mode=True)
+        self.assertIn("stood for this model", self.cached()[1][0])
+        self.settings(cache_debug_mode="yes")
+        self.assertIn("'cache_debug_mode' is not true or false", self.cached(code=3)[0])
+        with open(os.path.join(self.cache, "cache.conf"), "w", encoding="utf-8") as file:
+            file.write("{")
+        self.assertIn("cache.conf", self.cached(code=3)[0])
+
+    def test_scenario_72_the_same_key_for_another_graph(self):
+        """The original loads the old graph's model, which users had to know. Here it cannot
+        happen: the name only points at what was compiled last."""
+        self.cached()
+        first = self.index()
+        found, told = self.cached(model=make_model(self.path("other.onnx"), axis=0))
+        self.assertEqual(found, [])
+        self.assertIn("note the graph key 'net' stood for another model", told[0])
+        self.assertNotEqual(self.index(), first)
+        self.assertEqual(self.cached()[0], STAGES, "what the key stood for is still in the store")
+
+    def test_a_second_store(self):
+        self.assertIn("two stores", self.cached("--store=" + self.store, code=2)[0])
+
+    def test_those_who_share_a_key_wait(self):
+        processes = [subprocess.Popen(
+            [os.path.join(self.programs, "sluice-compile"), self.model, "-o",
+             self.path("%d.om" % i), self.profile, "-q", "--graph-key=net",
+             "--graph-compiler-cache-dir=" + self.cache]) for i in range(4)]
+        self.assertEqual([process.wait(300) for process in processes], [0] * 4)
+        self.assertEqual(self.cached(), (STAGES, []))
 
 
 if __name__ == "__main__":
