@@ -172,9 +172,9 @@ Result<void> read_facts(const fb::Names& names, const GraphHeader& header, Modul
   module.last_stage = static_cast<StageId>(header.last_stage);
   SLUICE_TRY(read_passes(names, header, module, budget));
   if (names.producer() != nullptr) module.producer = names.producer()->str();
-  // A file stopped half-way is not in made_from, nor is a scheduled one, so that the product is the
-  // same whether or not it was resumed from that file.
-  if (!module.is_mid_stage() && module.level != Level::kScheduled)
+  // A file stopped half-way is not in made_from, nor is one after partition, so that the product is
+  // the same whether or not it was resumed from that file, and however the graph was split.
+  if (!module.is_mid_stage() && module.level == Level::kTyped)
     module.made_from.push_back(header.file_digest);
   for (size_t i = 0; i < size_of(names.made_from()); ++i) {
     Digest& digest = module.made_from.emplace_back();

@@ -7,6 +7,7 @@
 #include "common/base/json.h"
 #include "common/ir/op.h"
 #include "common/ir/precision.h"
+#include "common/target/profile.h"
 
 namespace sluice {
 namespace {
@@ -131,7 +132,23 @@ std::vector<std::pair<std::string, std::string>> named_words(std::string_view li
   return pairs;
 }
 
+namespace {
+
+// Puts the content of a profile's file in place of its path: what the graph is made for is then the
+// same wherever the file is.
+Result<void> read_profile(Options& options) {
+  const std::string path = options.text("profile");
+  if (!path.ends_with(".json")) return {};
+  SLUICE_TRY(get_profile(path));
+  SLUICE_ASSIGN(const std::string text, read_text(path));
+  SLUICE_ASSIGN(const Json json, json_parse(text));
+  return options.set("profile", json_dump(json));
+}
+
+}  // namespace
+
 Result<void> read_option_files(Options& options) {
+  SLUICE_TRY(read_profile(options));
   for (const FileOption& option : kFileOptions) {
     const std::string path = options.text(option.name);
     if (path.empty()) continue;

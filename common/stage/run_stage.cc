@@ -60,11 +60,9 @@ Result<void> check_output(const StageArgs& args) {
       .with_hint("give -o FILE, or pipe into sluice-show");
 }
 
-// Constants and a profile are read at the locations in the graph, so a service checks these.
+// Constants are read at the locations in the graph, so a service checks these.
 Result<void> check_files(const Module& module, const StageArgs& args) {
   if (!args.may_read) return {};
-  if (const std::string profile = args.options.text("profile"); profile.ends_with(".json"))
-    SLUICE_TRY(args.may_read(profile));
   for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {
     const Location& location = module.segment(id).location;
     if (module.segment(id).kind == SegmentKind::kBytes && location.where == Where::kFile)
@@ -155,6 +153,9 @@ void let_reader_go_on(const StageArgs& args) {
 Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   const Clock::time_point start = Clock::now();
   args.report = &run.passes;
+  if (const std::string profile = args.options.text("profile");
+      args.may_read && profile.ends_with(".json"))
+    SLUICE_TRY(args.may_read(profile));
   SLUICE_TRY(read_option_files(args.options));
   SLUICE_TRY(check_output(args));
   SLUICE_TRY(check_output_is_no_input(args.output, args.input));

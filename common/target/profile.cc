@@ -280,6 +280,7 @@ Result<DeviceProfile> parse_profile(std::string_view text) {
 }
 
 Result<DeviceProfile> get_profile(std::string_view name) {
+  if (name.starts_with("{")) return parse_profile(name);
   if (name.ends_with(".json")) {
     SLUICE_ASSIGN(const std::string text, read_text(std::string(name)));
     auto profile = parse_profile(text);

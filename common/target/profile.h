@@ -124,8 +124,8 @@ inline constexpr ValueRange kCacheWays{1, 64}, kCostRange{1, int64_t{1} << 30};
 std::string machine_fault(const DeviceProfile& profile);
 
 // Returns a profile. name: a built-in profile, "native" (detects the CPU and returns the first that
-// it can run of cpu-avx512bf16, cpu-avx512vnni, cpu-avx512, cpu-avx2 and cpu-generic), or the path
-// of a .json file like those in common/target/profiles.
+// it can run of cpu-avx512bf16, cpu-avx512vnni, cpu-avx512, cpu-avx2 and cpu-generic), the path of
+// a .json file like those in common/target/profiles, or the content of one.
 Result<DeviceProfile> get_profile(std::string_view name);
 // Parses the content of such a file. Error: kBadJson, which names the member that is absent,
 // unknown, of another kind or out of range, or contradicts another.

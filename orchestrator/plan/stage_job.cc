@@ -28,10 +28,7 @@ Result<void> add_option(const std::string& argument, Fields& fields) {
 }
 
 Result<std::string> profile_text(const std::string& name) {
-  if (name.ends_with(".json")) {  // graphs contain its path
-    SLUICE_ASSIGN(const std::string content, content_digest(name));
-    return name + " " + content;
-  }
+  if (name.ends_with(".json")) return content_digest(name);
   SLUICE_ASSIGN(const DeviceProfile profile, get_profile(name.empty() ? "native" : name));
   // A graph says whether its profile was named, so these are two products.
   return name == profile.name ? name : "native " + profile.name;
