@@ -7,6 +7,7 @@
 #include "common/base/json.h"
 #include "common/ir/op.h"
 #include "common/ir/precision.h"
+#include "common/target/engine_table.h"
 #include "common/target/profile.h"
 
 namespace sluice {
@@ -139,7 +140,9 @@ namespace {
 Result<void> read_profile(Options& options) {
   const std::string path = options.text("profile");
   if (!path.ends_with(".json")) return {};
-  SLUICE_TRY(get_profile(path));
+  SLUICE_ASSIGN(const DeviceProfile profile, get_profile(path));
+  SLUICE_TRY(
+      make_engine_table(profile));  // its errors name the file, which later stages do not know
   SLUICE_ASSIGN(const std::string text, read_text(path));
   SLUICE_ASSIGN(const Json json, json_parse(text));
   return options.set("profile", json_dump(json));

@@ -15,6 +15,8 @@
 namespace sluice {
 namespace {
 
+constexpr char kRecords[] = "/records", kJobs[] = "/jobs", kFailures[] = "/failures";
+
 std::string folder_of(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
@@ -50,16 +52,20 @@ bool is_file_at(const Descriptor& file, const std::string& path) {
 }  // namespace
 
 std::string record_path(const std::string& store, const Digest& key) {
-  return store_path(store + "/records", key);
+  return store_path(store + kRecords, key);
 }
 
 std::optional<Record> Store::find(const std::string& kind, const Fields& fields) {
   return find(Record{kind, fields, {}}.key());
 }
 
-std::optional<Record> Store::find(const Digest& key) {
+std::optional<Record> Store::find(const Digest& key) { return find_in(kRecords, key); }
+std::optional<Record> Store::find_job(const Digest& key) { return find_in(kJobs, key); }
+std::optional<Record> Store::find_failure(const Digest& key) { return find_in(kFailures, key); }
+
+std::optional<Record> Store::find_in(const char* folder, const Digest& key) {
   if (!is_used()) return std::nullopt;
-  const std::string path = record_path(path_, key);
+  const std::string path = store_path(path_ + folder, key);
   const Result<std::string> text = read_text(path);
   if (!text) return std::nullopt;
   std::optional<Record> record = parse_record(*text);
@@ -92,9 +98,17 @@ Digest Store::keep(std::span<const std::byte> bytes) {
   return digest;
 }
 
-void Store::keep(const Record& record) {
+void Store::keep(const Record& record) { keep_in(kRecords, record); }
+void Store::keep_job(const Record& record) { keep_in(kJobs, record); }
+void Store::keep_failure(const Record& record) { keep_in(kFailures, record); }
+
+void Store::forget_failure(const Digest& key) {
+  if (is_used()) ::unlink(store_path(path_ + kFailures, key).c_str());
+}
+
+void Store::keep_in(const char* folder, const Record& record) {
   if (!is_used()) return;
-  const std::string path = record_path(path_, record.key());
+  const std::string path = store_path(path_ + folder, record.key());
   auto written = make_directories(folder_of(path));
   if (written) written = write_text(path, record_text(record));
   if (!written) note(written.error().message);

@@ -2,6 +2,8 @@
 //
 //   DIR/ab/abcd…            artifacts by their SHA-256 (common/base/store.h)
 //   DIR/records/ab/ab12…    records (record.h) by their keys
+//   DIR/jobs/ab/ab12…       the same without products: what is to be made, with where its input is
+//   DIR/failures/ab/ab12…   why a job failed last
 //   DIR/locks/ab12…         the keys whose results are being made
 //
 // Every file appears whole or not at all. All that is read is compared with its digest; what is
@@ -50,9 +52,16 @@ class Store {
   // Returns a map of an artifact whose bytes have been hashed, and notes its use.
   std::optional<MappedFile> find_artifact(const Digest& digest);
 
+  // The same for jobs, and for the failures of jobs.
+  std::optional<Record> find_job(const Digest& key);
+  std::optional<Record> find_failure(const Digest& key);
+
   // Keeps bytes, and returns their digest.
   Digest keep(std::span<const std::byte> bytes);
   void keep(const Record& record);
+  void keep_job(const Record& record);
+  void keep_failure(const Record& record);
+  void forget_failure(const Digest& key);
   // Keeps a file that the caller has written and nobody changes any more: by a link to it where the
   // file system allows that, else by a copy. Returns the digest of its bytes.
   std::optional<Digest> keep_file(const std::string& file);
@@ -65,6 +74,8 @@ class Store {
   std::optional<std::string> fault() const;
 
  private:
+  std::optional<Record> find_in(const char* folder, const Digest& key);
+  void keep_in(const char* folder, const Record& record);
   void note(std::string text);
   void note_damaged(const std::string& file);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 
 #include "common/base/files.h"
@@ -72,6 +73,13 @@ Result<void> check_in_time(const CompileRequest& request, size_t first) {
         request.input};
   }
   return {};
+}
+
+// Returns the path from any folder.
+std::string absolute_path(const std::string& path) {
+  std::error_code failed;
+  const auto absolute = std::filesystem::absolute(path, failed);
+  return failed ? path : absolute.string();
 }
 
 class Compilation {
@@ -160,8 +168,7 @@ class Compilation {
       is_told = is_told || report.messages.find(request_.store) != std::string::npos;
       tell(i, report, &output);
     };
-    SLUICE_ASSIGN(const bool succeeded,
-                  compile_with_store(request_, stages, store, scratch_->path(), output, done));
+    SLUICE_ASSIGN(const bool succeeded, compile_stored(stages, store, output, done));
     if (const auto fault = store.fault(); fault && !is_told && !request_.quiet)
       log_warning(kProgram, *fault + "; what it lacks was made again");
     if (interrupted()) return static_cast<int>(ExitClass::kResource);
@@ -170,6 +177,20 @@ class Compilation {
     if (cache_) SLUICE_TRY(note_in_cache(store));
     if (is_copied) SLUICE_TRY(copy_product(path));
     return exit_code_;
+  }
+
+  Result<bool> compile_stored(const std::vector<StageRun>& stages, Store& store, OutputFile& output,
+                              const StageDone& done) const {
+    StoredWork work{
+        .stages = stages,
+        .arguments = {},
+        .profile = option_value(request_.options, "profile"),
+        .model = absolute_path(request_.model.empty() ? request_.input : request_.model),
+        .folder = scratch_->path()};
+    SLUICE_ASSIGN(work.arguments, semantic_arguments(request_.options));
+    SLUICE_ASSIGN(const auto imported, import_model(work, done));
+    if (!imported) return false;
+    return compile_graph(work, *imported, store, output, done);
   }
 
   Result<void> note_in_cache(Store& store) const {

@@ -29,23 +29,36 @@ Result<Digest> graph_digest(const std::string& file) {
   return header.file_digest;
 }
 
-class StoredCompile {
+std::vector<std::string> options_of(const StoredWork& work, size_t stage,
+                                    const std::string& output) {
+  std::vector<std::string> options = work.arguments[stage];
+  if (!output.empty()) options.insert(options.end(), {"-o", output});
+  return options;
+}
+
+std::string file_of(const StoredWork& work, size_t stage) {
+  return fmt::format("{}/{}.sg", work.folder, work.stages[stage].name);
+}
+
+void note_bytes(const std::string& file, StageReport& report) {
+  std::error_code failed;
+  const uint64_t bytes = std::filesystem::file_size(file, failed);
+  if (!failed) report.bytes = bytes;
+}
+
+class StoredStages {
  public:
-  StoredCompile(const CompileRequest& request, const std::vector<StageRun>& stages, Store& store,
-                const std::string& folder, OutputFile& output, const StageDone& done)
-      : request_(request),
-        stages_(stages),
+  StoredStages(const StoredWork& work, const ImportedGraph& graph, Store& store, OutputFile& output,
+               const StageDone& done)
+      : work_(work),
+        imported_{graph.file, graph.artifact, graph.graph, graph.file.empty()},
         store_(store),
-        folder_(folder),
         output_(output),
         done_(done) {}
 
   // A product of the store that turns out to be lost or unfit is no reason to fail: then every
   // stage runs.
   Result<bool> run() {
-    SLUICE_ASSIGN(arguments_, semantic_arguments(request_.options));
-    SLUICE_ASSIGN(const bool imported, import_model());
-    if (!imported) return tell_failure();
     SLUICE_ASSIGN(const bool succeeded, run_all());
     if (succeeded) return true;
     if (found_any_ && !interrupted()) {
@@ -53,22 +66,18 @@ class StoredCompile {
       SLUICE_ASSIGN(const bool succeeded_now, run_all());
       if (succeeded_now) return true;
     }
-    return tell_failure();
+    if (failure_) done_(failed_stage_, *failure_);
+    return false;
   }
 
  private:
   Result<bool> run_all() {
-    Product product = model_;
+    Product product = imported_;
     for (size_t i = 1; i <= kBuild; ++i) {
       SLUICE_ASSIGN(const bool succeeded, make(i, product));
       if (!succeeded) return false;
     }
     return true;
-  }
-
-  Result<bool> tell_failure() const {
-    if (failure_) done_(failed_stage_, *failure_);
-    return false;
   }
 
   // Returns whether the stage succeeded; a failure is told when nothing else can be tried.
@@ -82,25 +91,14 @@ class StoredCompile {
     return false;
   }
 
-  // The import always runs: it hashes the constants, and finds what files the model consists of.
-  Result<bool> import_model() {
-    model_.file = file_of(0);
-    SLUICE_ASSIGN(StageReport report,
-                  run_over_file(stages_[0], options_of(0, model_.file), {}, -1));
-    note_bytes(model_.file, report);
-    if (!take_report(0, std::move(report))) return false;
-    SLUICE_ASSIGN(model_.graph, graph_digest(model_.file));
-    return true;
-  }
-
   // Finds or makes the product of a stage from that of the stage before it.
   Result<bool> make(size_t i, Product& product) {
-    SLUICE_ASSIGN(Fields fields, fields_of({.stage = stages_[i].name,
-                                            .program = stages_[i].program,
-                                            .options = arguments_[i],
-                                            .profile = option_value(request_.options, "profile"),
+    SLUICE_ASSIGN(Fields fields, fields_of({.stage = work_.stages[i].name,
+                                            .program = work_.stages[i].program,
+                                            .options = work_.arguments[i],
+                                            .profile = work_.profile,
                                             .input = product.graph}));
-    Record record{stages_[i].name, std::move(fields), {}};
+    Record record{work_.stages[i].name, std::move(fields), {}};
     if (take_found(i, record, product)) return true;
     const StoreLock lock = store_.lock(record.key(), interrupted);
     if (take_found(i, record, product)) return true;  // somebody else has just made it
@@ -136,11 +134,10 @@ class StoredCompile {
   Result<bool> run_stage(size_t i, Record& record, Product& product) {
     if (!fetch(product)) return false;
     const bool is_last = i == kBuild;
-    const std::string file = is_last ? output_.path_for_others() : file_of(i);
-    std::vector<std::string> options = options_of(i, is_last ? std::string() : file);
-    if (product.is_of_earlier || !request_.model.empty())
-      options.push_back("--model=" + model_path());
-    SLUICE_ASSIGN(StageReport report, run_over_file(stages_[i], options, product.file,
+    const std::string file = is_last ? output_.path_for_others() : file_of(work_, i);
+    std::vector<std::string> options = options_of(work_, i, is_last ? std::string() : file);
+    if (product.is_of_earlier && !work_.model.empty()) options.push_back("--model=" + work_.model);
+    SLUICE_ASSIGN(StageReport report, run_over_file(work_.stages[i], options, product.file,
                                                     is_last ? output_.descriptor() : -1));
     report.key = digest_hex(record.key());
     if (!report.ending.clean()) return take_report(i, std::move(report));
@@ -182,36 +179,11 @@ class StoredCompile {
     return kept;
   }
 
-  std::string file_of(size_t i) const { return fmt::format("{}/{}.sg", folder_, stages_[i].name); }
-
-  // An absolute path: the graph may be used from another folder.
-  std::string model_path() const {
-    const std::string& path = request_.model.empty() ? request_.input : request_.model;
-    std::error_code failed;
-    const auto absolute = std::filesystem::absolute(path, failed);
-    return failed ? path : absolute.string();
-  }
-
-  std::vector<std::string> options_of(size_t i, const std::string& output) const {
-    std::vector<std::string> options = arguments_[i];
-    if (!output.empty()) options.insert(options.end(), {"-o", output});
-    return options;
-  }
-
-  static void note_bytes(const std::string& file, StageReport& report) {
-    std::error_code failed;
-    const uint64_t bytes = std::filesystem::file_size(file, failed);
-    if (!failed) report.bytes = bytes;
-  }
-
-  const CompileRequest& request_;
-  const std::vector<StageRun>& stages_;
+  const StoredWork& work_;
+  const Product imported_;
   Store& store_;
-  const std::string& folder_;
   OutputFile& output_;
   const StageDone& done_;
-  std::vector<std::vector<std::string>> arguments_;
-  Product model_;  // as imported
   size_t failed_stage_ = 0;
   std::optional<StageReport> failure_;
   bool uses_found_ = true;
@@ -220,10 +192,21 @@ class StoredCompile {
 
 }  // namespace
 
-Result<bool> compile_with_store(const CompileRequest& request, const std::vector<StageRun>& stages,
-                                Store& store, const std::string& folder, OutputFile& output,
-                                const StageDone& done) {
-  return StoredCompile(request, stages, store, folder, output, done).run();
+Result<std::optional<ImportedGraph>> import_model(const StoredWork& work, const StageDone& done) {
+  ImportedGraph imported{.file = file_of(work, 0), .artifact = {}, .graph = {}};
+  SLUICE_ASSIGN(StageReport report,
+                run_over_file(work.stages[0], options_of(work, 0, imported.file), {}, -1));
+  note_bytes(imported.file, report);
+  const bool succeeded = report.ending.clean();
+  done(0, report);
+  if (!succeeded) return std::optional<ImportedGraph>();
+  SLUICE_ASSIGN(imported.graph, graph_digest(imported.file));
+  return std::optional<ImportedGraph>(std::move(imported));
+}
+
+Result<bool> compile_graph(const StoredWork& work, const ImportedGraph& graph, Store& store,
+                           OutputFile& output, const StageDone& done) {
+  return StoredStages(work, graph, store, output, done).run();
 }
 
 }  // namespace sluice

@@ -13,12 +13,31 @@
 
 namespace sluice {
 
-// Compiles the model of the request. stages: all five, without semantic options. folder: for graphs
-// that are being made. `done` is called for every stage, found or run, in order. Returns whether
-// all succeeded; the model is then in `output`, which is a regular file. A store that cannot be
-// used costs time and no result: store.fault() says why.
-Result<bool> compile_with_store(const CompileRequest& request, const std::vector<StageRun>& stages,
-                                Store& store, const std::string& folder, OutputFile& output,
-                                const StageDone& done);
+// The stages, and what they depend on besides their input.
+struct StoredWork {
+  std::vector<StageRun> stages;                     // all five, without semantic options
+  std::vector<std::vector<std::string>> arguments;  // the semantic options of each
+  std::string profile;                              // value of --profile
+  // The file that constants are in, when a graph was made of one elsewhere; empty: graphs know.
+  std::string model;
+  std::string folder;  // for graphs that are being made
+};
+
+// What the import made: a file, or an artifact of the store.
+struct ImportedGraph {
+  std::string file;  // empty: it is in the store
+  Digest artifact;
+  Digest graph;  // its file digest
+};
+
+// Runs the import, which is not looked up: it hashes the constants, and finds the files that the
+// model consists of. Returns nothing when it fails, which `done` has then been told.
+Result<std::optional<ImportedGraph>> import_model(const StoredWork& work, const StageDone& done);
+
+// Finds or runs the other stages. `done` is called for every stage, found or run, in order. Returns
+// whether all succeeded; the model is then in `output`, which is a regular file. A store that
+// cannot be used costs time and no result: store.fault() says why.
+Result<bool> compile_graph(const StoredWork& work, const ImportedGraph& graph, Store& store,
+                           OutputFile& output, const StageDone& done);
 
 }  // namespace sluice

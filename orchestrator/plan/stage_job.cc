@@ -11,6 +11,8 @@
 namespace sluice {
 namespace {
 
+constexpr std::string_view kNative = "native ";
+
 Result<std::string> content_digest(const std::string& file) {
   SLUICE_ASSIGN(const MappedFile map, MappedFile::open(file));
   return "content " + digest_hex(sha256(map.bytes()));
@@ -27,19 +29,23 @@ Result<void> add_option(const std::string& argument, Fields& fields) {
   return {};
 }
 
-Result<std::string> profile_text(const std::string& name) {
-  if (name.ends_with(".json")) return content_digest(name);
-  SLUICE_ASSIGN(const DeviceProfile profile, get_profile(name.empty() ? "native" : name));
+}  // namespace
+
+Result<std::string> profile_field(const std::string& option) {
+  if (option.ends_with(".json")) return content_digest(option);
+  SLUICE_ASSIGN(const DeviceProfile profile, get_profile(option.empty() ? "native" : option));
   // A graph says whether its profile was named, so these are two products.
-  return name == profile.name ? name : "native " + profile.name;
+  return option == profile.name ? option : std::string(kNative) + profile.name;
 }
 
-}  // namespace
+std::string profile_option(const std::string& field) {
+  return field.starts_with(kNative) ? "native" : field;
+}
 
 Result<Fields> fields_of(const StageJob& job) {
   Fields fields;
   SLUICE_ASSIGN(std::string build, build_id(job.program));
-  SLUICE_ASSIGN(std::string profile, profile_text(job.profile));
+  SLUICE_ASSIGN(std::string profile, profile_field(job.profile));
   fields.add("release", version_text());
   fields.add("build", std::move(build));
   fields.add("input", job.input);

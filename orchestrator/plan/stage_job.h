@@ -24,4 +24,10 @@ struct StageJob {
 // and the profile, with "native" resolved for this CPU. Errors: those of reading the files.
 Result<Fields> fields_of(const StageJob& job);
 
+// Returns how records name the profile of this value of --profile: its name, "native NAME" for what
+// this CPU can run, or "content DIGEST" of a file. Errors: those of reading it.
+Result<std::string> profile_field(const std::string& option);
+// Returns the value of --profile that such a field stands for; of a file "content DIGEST".
+std::string profile_option(const std::string& field);
+
 }  // namespace sluice

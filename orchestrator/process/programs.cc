@@ -15,6 +15,10 @@ namespace {
 constexpr std::array kTable = {
     ProgramRow{"compile", "sluice-compile", "",
                "compiles an ONNX model, or goes on from a .sg file: all five stages in a pipe"},
+    ProgramRow{"compile-all", "sluice-compile-all", "",
+               "compiles what a manifest lists, here or on a cluster"},
+    ProgramRow{"job", "sluice-job", "",
+               "runs compiles that compile-all has written down in a store"},
     ProgramRow{"check", "sluice-check", "",
                "says what a compile of a model will be: engines, memory, what is unsupported"},
     ProgramRow{"run", "sluice-loader", "", "runs a compiled model on input files"},

@@ -1,0 +1,239 @@
+#include "orchestrator/compile_all/compile_all.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/parallel.h"
+#include "common/base/program.h"
+#include "common/base/scratch_folder.h"
+#include "common/base/store.h"
+#include "orchestrator/compile/stages.h"
+#include "orchestrator/compile/with_store.h"
+#include "orchestrator/compile_all/manifest.h"
+#include "orchestrator/compile_all/progress.h"
+#include "orchestrator/plan/compile_job.h"
+#include "orchestrator/process/output_file.h"
+#include "orchestrator/process/programs.h"
+
+namespace sluice {
+namespace {
+
+class CompileAll {
+ public:
+  CompileAll(const CompileAllRequest& request, std::vector<CompileRequest> compiles)
+      : request_(request), store_(request.store), progress_(request.quiet, compiles.size()) {
+    for (CompileRequest& compile : compiles) outcomes_.push_back({.request = std::move(compile)});
+  }
+
+  Result<int> run() {
+    if (!request_.result.empty()) {
+      SLUICE_ASSIGN(FileWriter file, FileWriter::create(request_.result));
+      result_file_.emplace(std::move(file));
+    }
+    SLUICE_TRY(import_all());
+    const std::vector<Digest> keys = open_jobs();
+    if (!is_stopped() && !keys.empty()) {
+      const auto ended = [this](const Digest& key) { return take_end(key); };
+      SLUICE_TRY(request_.on_slurm ? run_on_slurm(request_.slurm, store_, keys, ended)
+                                   : run_locally(request_.local, store_, keys, ended));
+    }
+    progress_.finish();
+    if (const auto fault = store_.fault()) log_warning(kCompileAll, *fault);
+    if (result_file_) SLUICE_TRY(write_result());
+    return exit_code();
+  }
+
+ private:
+  // ---- imports
+
+  Result<void> import_all() {
+    const int64_t jobs = request_.local.jobs;
+    return parallel_for(outcomes_.size(), jobs, [&](size_t i) -> Result<void> {
+      if (is_stopped()) return {};
+      Outcome& outcome = outcomes_[i];
+      Result<bool> imported = import_one(outcome);
+      if (!imported) {
+        outcome.text = error_text(imported.error());
+        outcome.code = static_cast<int>(exit_class(imported.error().code));
+      }
+      if (!imported || !*imported) finish(outcome, Status::kFailed);
+      return {};
+    });
+  }
+
+  // Imports a model and puts its job into the store.
+  Result<bool> import_one(Outcome& outcome) {
+    const CompileRequest& request = outcome.request;
+    SLUICE_TRY(first_stage_for(request.input));
+    SLUICE_ASSIGN(const ScratchFolder folder, ScratchFolder::create());
+    SLUICE_ASSIGN(StoredWork work, work_of(request, folder.path()));
+    const auto done = [&](size_t, const StageReport& report) { take_import(report, outcome); };
+    SLUICE_ASSIGN(const auto imported, import_model(work, done));
+    if (!imported) return false;
+    CompileJob job{.graph = imported->graph,
+                   .artifact = {},
+                   .model = request_.on_slurm ? std::string() : absolute(request.input),
+                   .arguments = std::move(work.arguments),
+                   .profile = work.profile};
+    SLUICE_ASSIGN(const MappedFile graph, MappedFile::open(imported->file));
+    job.artifact = store_.keep(graph.bytes());
+    SLUICE_ASSIGN(Record record, record_of(job, store_));
+    outcome.key = record.key();
+    store_.keep_job(record);
+    return true;
+  }
+
+  // The import alone: its constants stay in the model's file, or, for machines that do not see that
+  // file, go into the store.
+  Result<StoredWork> work_of(const CompileRequest& request, const std::string& folder) const {
+    StoredWork work{.stages = {},
+                    .arguments = {},
+                    .profile = option_value(request.options, "profile"),
+                    .model = {},
+                    .folder = folder};
+    SLUICE_ASSIGN(work.arguments, semantic_arguments(request.options));
+    StageRun stage{.name = std::string(kStageNames[0]),
+                   .program = {},
+                   .options = request.options.non_semantic,
+                   .input = request.input,
+                   .dump = {}};
+    SLUICE_ASSIGN(stage.program, find_program("sluice-" + stage.name));
+    if (request_.on_slurm)
+      stage.options.insert(stage.options.end(), {"--segments=inline", "--store=" + store_.path()});
+    stage.options.push_back("--threads=1");
+    work.stages.push_back(std::move(stage));
+    return work;
+  }
+
+  static void take_import(const StageReport& report, Outcome& outcome) {
+    outcome.text = report.messages;
+    if (report.ending.clean()) return;
+    const bool is_known = report.ending.signal == 0 && is_known_code(report.ending.code);
+    outcome.code = is_known ? report.ending.code : static_cast<int>(ExitClass::kInternal);
+    if (outcome.text.empty())
+      outcome.text = "sluice-preprocess ended with " + ending_text(report.ending);
+  }
+
+  static std::string absolute(const std::string& path) {
+    std::error_code failed;
+    const auto whole = std::filesystem::absolute(path, failed);
+    return failed ? path : whole.string();
+  }
+
+  // ---- jobs
+
+  // Puts the models that the store has under their names, and returns the keys of the others, each
+  // once, in the manifest's order.
+  std::vector<Digest> open_jobs() {
+    std::vector<Digest> keys;
+    for (size_t i = 0; i < outcomes_.size(); ++i) {
+      Outcome& outcome = outcomes_[i];
+      if (outcome.status != Status::kOpen || is_stopped()) continue;
+      if (deliver(outcome)) {
+        finish(outcome, Status::kFound);
+        continue;
+      }
+      std::vector<size_t>& sharers = by_key_[outcome.key];
+      if (sharers.empty()) keys.push_back(outcome.key);
+      sharers.push_back(i);
+    }
+    return keys;
+  }
+
+  bool take_end(const Digest& key) {
+    const std::lock_guard lock(mutex_);
+    for (const size_t i : by_key_[key]) {
+      Outcome& outcome = outcomes_[i];
+      if (deliver(outcome)) {
+        finish(outcome, Status::kMade);
+        continue;
+      }
+      take_failure(key, outcome);
+      finish(outcome, Status::kFailed);
+    }
+    return !is_stopped();
+  }
+
+  void take_failure(const Digest& key, Outcome& outcome) {
+    outcome.code = static_cast<int>(ExitClass::kResource);
+    outcome.text = "the job was lost: killed, or its machine is gone";
+    const auto failure = store_.find_failure(key);
+    if (!failure) return;
+    if (const std::string* text = failure->results.find("text")) outcome.text = *text;
+    if (const std::string* code = failure->results.find("code"))
+      std::from_chars(code->data(), code->data() + code->size(), outcome.code);
+  }
+
+  // Puts the model of a job under its name. Returns false while the store has none.
+  bool deliver(Outcome& outcome) {
+    const auto record = store_.find(outcome.key);
+    const auto artifact = record ? record->results.find_digest("output") : std::nullopt;
+    const auto file = artifact ? store_.find_artifact(*artifact) : std::nullopt;
+    if (!file) return false;
+    const std::string& path = outcome.request.output;
+    outcome.bytes = file->bytes().size();
+    const auto written = [&]() -> Result<void> {
+      SLUICE_TRY(make_directories(std::filesystem::path(path).parent_path().string()));
+      SLUICE_ASSIGN(OutputFile output, OutputFile::create(path));
+      SLUICE_TRY(output.take(*file));
+      return output.commit();
+    }();
+    if (written) return true;
+    outcome.text = error_text(written.error());
+    outcome.code = static_cast<int>(exit_class(written.error().code));
+    return false;
+  }
+
+  // ---- the end
+
+  void finish(Outcome& outcome, Status status) {
+    outcome.status = status;
+    if (status == Status::kFailed && !request_.keeps_going) has_failed_ = true;
+    progress_.tell(outcome);
+  }
+
+  bool is_stopped() const { return has_failed_ || interrupted(); }
+
+  int exit_code() const {
+    if (interrupted()) return static_cast<int>(ExitClass::kResource);
+    for (const Outcome& outcome : outcomes_)
+      if (outcome.status == Status::kFailed) return outcome.code;
+    return 0;
+  }
+
+  Result<void> write_result() {
+    Json list{Json::Array{}};
+    for (const Outcome& outcome : outcomes_) list.push(outcome_json(outcome));
+    Json whole;
+    whole.set("compiles", std::move(list));
+    SLUICE_TRY(result_file_->write(json_dump(whole, 2) + "\n"));
+    return result_file_->commit();
+  }
+
+  const CompileAllRequest& request_;
+  Store store_;
+  std::vector<Outcome> outcomes_;
+  std::map<Digest, std::vector<size_t>> by_key_;
+  std::mutex mutex_;
+  std::atomic<bool> has_failed_ = false;
+  Progress progress_;
+  std::optional<FileWriter> result_file_;
+};
+
+}  // namespace
+
+Result<int> compile_all(const CompileAllRequest& request) {
+  SLUICE_ASSIGN(std::vector<CompileRequest> compiles,
+                read_manifest(request.manifest, request.output_folder));
+  return CompileAll(request, std::move(compiles)).run();
+}
+
+}  // namespace sluice

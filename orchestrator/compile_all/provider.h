@@ -1,0 +1,36 @@
+// Who runs the jobs of sluice-compile-all: processes of this machine, or a Slurm cluster.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/base/digest.h"
+#include "common/base/result.h"
+#include "common/store/store.h"
+
+namespace sluice {
+
+// Is told once of each job that ended, from any thread: its product, or its failure, is in the
+// store, or it was lost. Returns whether further jobs are to start.
+using JobEnded = std::function<bool(const Digest& key)>;
+
+struct LocalProvider {
+  int64_t jobs = 1;     // processes at once
+  int64_t threads = 1;  // of each
+};
+
+struct SlurmProvider {
+  int64_t batch = 10;                // jobs of a task, for a task should take ten seconds
+  std::vector<std::string> options;  // more words for sbatch
+};
+
+// Runs the jobs, which are in the store. Returns when all have ended, or when `ended` or an
+// interrupt stopped them. Errors: kProgramMissing, kIo.
+Result<void> run_locally(const LocalProvider& provider, const Store& store,
+                         const std::vector<Digest>& keys, const JobEnded& ended);
+// Errors: also kIo with what sbatch or squeue said.
+Result<void> run_on_slurm(const SlurmProvider& provider, Store& store,
+                          const std::vector<Digest>& keys, const JobEnded& ended);
+
+}  // namespace sluice

@@ -1,0 +1,177 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include "common/base/files.h"
+#include "common/base/scratch_folder.h"
+#include "common/base/shell_word.h"
+#include "common/base/store.h"
+#include "orchestrator/compile_all/provider.h"
+#include "orchestrator/process/process.h"
+#include "orchestrator/process/programs.h"
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxSubmissions = 4;  // of one job: a task can be cancelled, or lose its machine
+constexpr std::chrono::milliseconds kPause{200};
+constexpr int kPausesPerQuestion = 10;  // the queue is asked less often than the store
+
+struct Answer {
+  int code = 0;
+  std::string out, errors;
+};
+
+// Runs a program of Slurm.
+Result<Answer> run_tool(const std::vector<std::string>& arguments) {
+  SLUICE_ASSIGN(const std::string program, find_program(arguments[0]));
+  std::vector<std::string> command = arguments;
+  command[0] = program;
+  SLUICE_ASSIGN(const Descriptor out, make_memory_file());
+  SLUICE_ASSIGN(const Descriptor errors, make_memory_file());
+  SLUICE_ASSIGN(const pid_t child, start_process(command, {-1, out.get(), errors.get()}));
+  const Ending ending = wait_for(child);
+  return Answer{ending.clean() ? 0 : std::max(ending.code, 1), memory_file_text(out),
+                memory_file_text(errors)};
+}
+
+Error tool_error(const std::string& tool, const Answer& answer) {
+  return make_error(ErrorCode::kIo, "{} ended with exit code {}: {}", tool, answer.code,
+                    answer.errors.substr(0, answer.errors.find('\n')))
+      .with_hint("is Slurm running here? sinfo shows its nodes; docs/farm.md");
+}
+
+class SlurmRun {
+ public:
+  SlurmRun(const SlurmProvider& provider, Store& store, const std::vector<Digest>& keys,
+           const JobEnded& ended)
+      : provider_(provider), store_(store), open_(keys), ended_(ended) {}
+
+  Result<void> run() {
+    for (int round = 0; round < kMaxSubmissions && !open_.empty() && !is_stopped(); ++round) {
+      SLUICE_TRY(submit());
+      Result<void> watched = watch();
+      if (is_stopped() || !watched) cancel();
+      SLUICE_TRY(std::move(watched));
+    }
+    // What is open now was lost too often.
+    while (!open_.empty() && !is_stopped()) take_end(open_.front());
+    return {};
+  }
+
+ private:
+  bool is_stopped() const { return stopped_ || interrupted(); }
+
+  // Writes the keys of each task to a file and submits an array of tasks.
+  Result<void> submit() {
+    folder_ = fmt::format("{}/batches/{}-{}", absolute_store(), ::getpid(), ++submissions_);
+    SLUICE_TRY(make_directories(folder_));
+    const size_t batch = static_cast<size_t>(provider_.batch);
+    const size_t tasks = (open_.size() + batch - 1) / batch;
+    for (size_t task = 0; task < tasks; ++task) {
+      std::string lines;
+      for (size_t i = task * batch; i < std::min(open_.size(), (task + 1) * batch); ++i)
+        lines += digest_hex(open_[i]) + "\n";
+      SLUICE_TRY(write_text(fmt::format("{}/{}", folder_, task), lines));
+    }
+    SLUICE_ASSIGN(const std::string program, find_program("sluice-job"));
+    SLUICE_TRY(write_text(
+        folder_ + "/task.sh",
+        fmt::format("#!/bin/sh\nexec {} --store={} --keys={}/\"$SLURM_ARRAY_TASK_ID\"\n",
+                    shell_word(program), shell_word(absolute_store()), shell_word(folder_))));
+    std::vector<std::string> command = {"sbatch",
+                                        "--parsable",
+                                        "--requeue",
+                                        "--job-name=sluice",
+                                        fmt::format("--array=0-{}", tasks - 1),
+                                        fmt::format("--output={}/%a.log", folder_)};
+    command.insert(command.end(), provider_.options.begin(), provider_.options.end());
+    command.push_back(folder_ + "/task.sh");
+    SLUICE_ASSIGN(const Answer answer, run_tool(command));
+    if (answer.code != 0) return tool_error("sbatch", answer);
+    array_ = answer.out.substr(0, answer.out.find_first_of(";\n"));
+    return {};
+  }
+
+  // Takes what ends until all have, or the queue has no task of the array any more.
+  Result<void> watch() {
+    for (int pauses = 1; !is_stopped() && !open_.empty(); ++pauses) {
+      std::this_thread::sleep_for(kPause);
+      bool is_over = false;
+      if (pauses % kPausesPerQuestion == 0) {
+        SLUICE_ASSIGN(is_over, is_array_over());
+      }
+      take_ends();
+      if (is_over) return {};
+    }
+    return {};
+  }
+
+  Result<bool> is_array_over() {
+    SLUICE_ASSIGN(const Answer answer, run_tool({"squeue", "--noheader", "--jobs=" + array_}));
+    // squeue does not know an array that ended some minutes ago.
+    if (answer.code != 0 && answer.errors.find("Invalid job id") == std::string::npos) {
+      if (++unanswered_ > kMaxUnanswered) return tool_error("squeue", answer);
+      return false;
+    }
+    unanswered_ = 0;
+    return answer.code != 0 || answer.out.empty();
+  }
+
+  void take_ends() {
+    const std::vector<Digest> open = open_;
+    for (const Digest& key : open) {
+      if (is_stopped()) return;
+      if (has_ended(key)) take_end(key);
+    }
+  }
+
+  // A failure is older than the submission when an earlier run left it.
+  bool has_ended(const Digest& key) {
+    if (fs::exists(record_path(store_.path(), key))) return true;
+    struct stat failure{}, batch{};
+    return ::stat(store_path(store_.path() + "/failures", key).c_str(), &failure) == 0 &&
+           ::stat((folder_ + "/task.sh").c_str(), &batch) == 0 &&
+           failure.st_mtim.tv_sec >= batch.st_mtim.tv_sec;
+  }
+
+  void take_end(const Digest& key) {
+    std::erase(open_, Digest(key));
+    if (!ended_(key)) stopped_ = true;
+  }
+
+  void cancel() {
+    if (!array_.empty()) static_cast<void>(run_tool({"scancel", array_}).ok());
+  }
+
+  std::string absolute_store() const {
+    std::error_code failed;
+    const fs::path path = fs::absolute(store_.path(), failed);
+    return failed ? store_.path() : path.string();
+  }
+
+  static constexpr int kMaxUnanswered = 30;
+  const SlurmProvider& provider_;
+  Store& store_;
+  std::vector<Digest> open_;
+  const JobEnded& ended_;
+  std::string folder_, array_;
+  int submissions_ = 0, unanswered_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+Result<void> run_on_slurm(const SlurmProvider& provider, Store& store,
+                          const std::vector<Digest>& keys, const JobEnded& ended) {
+  return SlurmRun(provider, store, keys, ended).run();
+}
+
+}  // namespace sluice

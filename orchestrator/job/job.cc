@@ -1,0 +1,167 @@
+#include "orchestrator/job/job.h"
+
+#include <chrono>
+
+#include "common/base/log.h"
+#include "common/base/program.h"
+#include "common/base/scratch_folder.h"
+#include "common/store/store.h"
+#include "orchestrator/compile/stage_failure.h"
+#include "orchestrator/compile/stages.h"
+#include "orchestrator/compile/with_store.h"
+#include "orchestrator/plan/compile_job.h"
+#include "orchestrator/process/output_file.h"
+#include "orchestrator/process/programs.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kProgram = "sluice-job";
+constexpr size_t kShownKey = 16;
+
+// Why a job did not succeed, as its stage printed it.
+struct Failure {
+  int code = 0;
+  std::string text;
+};
+
+std::string short_key(const Digest& key) { return digest_hex(key).substr(0, kShownKey); }
+
+class Job {
+ public:
+  Job(const JobRequest& request, Store& store, const Record& record)
+      : request_(request), store_(store), record_(record), key_(record.key()) {}
+
+  // Returns the exit code; 0 when the product is in the store.
+  Result<int> run() {
+    if (is_done()) return tell("found", 0);
+    const StoreLock lock = store_.lock(key_, interrupted);
+    if (is_done()) return tell("found", 0);
+    Result<bool> made = make();
+    if (interrupted()) return static_cast<int>(ExitClass::kResource);
+    if (!made)
+      failure_ = {static_cast<int>(exit_class(made.error().code)), error_text(made.error())};
+    if (!made || !*made) return fail();
+    store_.forget_failure(key_);
+    return tell("made", 0);
+  }
+
+ private:
+  bool is_done() const {
+    const auto record = store_.find(key_);
+    const auto artifact = record ? record->results.find_digest("output") : std::nullopt;
+    return artifact && store_.find_artifact(*artifact);
+  }
+
+  Result<bool> make() {
+    SLUICE_ASSIGN(const ScratchFolder folder, ScratchFolder::create());
+    SLUICE_ASSIGN(const CompileJob job, job_of(record_, store_, folder.path()));
+    SLUICE_TRY(check_same(job));
+    SLUICE_ASSIGN(const StoredWork work, work_of(job, folder.path()));
+    SLUICE_ASSIGN(OutputFile output, OutputFile::create(folder.file("model.om")));
+    const auto done = [&](size_t i, const StageReport& report) { take_report(i, report); };
+    const ImportedGraph graph{.file = {}, .artifact = job.artifact, .graph = job.graph};
+    SLUICE_ASSIGN(const bool succeeded, compile_graph(work, graph, store_, output, done));
+    if (!succeeded) return false;
+    const auto product = store_.find(last_key_);
+    const auto artifact = product ? product->results.find_digest("output") : std::nullopt;
+    if (!artifact)
+      return make_error(ErrorCode::kIo, "{}", store_.fault().value_or("the store lost the model"));
+    Record made = record_;
+    made.results = {};
+    made.results.add("output", *artifact);
+    store_.keep(made);
+    return true;
+  }
+
+  // Another build, or a CPU for which "native" means another profile, would make another product.
+  Result<void> check_same(const CompileJob& job) const {
+    SLUICE_ASSIGN(const Record own, record_of(job, store_));
+    for (const auto& [name, value] : record_.fields.rows()) {
+      const std::string* here = own.fields.find(name);
+      if (here != nullptr && *here == value) continue;
+      return make_error(ErrorCode::kBadOption, "job {} wants {} '{}', here it is '{}'",
+                        short_key(key_), name, value, here == nullptr ? "absent" : *here)
+          .with_hint(
+              "run jobs with the programs, and on a CPU, like those they were written for; "
+              "--profile names one for all");
+    }
+    return {};
+  }
+
+  Result<StoredWork> work_of(const CompileJob& job, const std::string& folder) const {
+    StoredWork work{.stages = {},
+                    .arguments = job.arguments,
+                    .profile = job.profile,
+                    .model = job.model,
+                    .folder = folder};
+    for (const std::string_view name : kStageNames) {
+      StageRun stage{
+          .name = std::string(name), .program = {}, .options = {}, .input = "-", .dump = {}};
+      SLUICE_ASSIGN(stage.program, find_program("sluice-" + stage.name));
+      stage.options.push_back("--store=" + store_.path());
+      if (!request_.threads.empty()) stage.options.push_back("--threads=" + request_.threads);
+      work.stages.push_back(std::move(stage));
+    }
+    return work;
+  }
+
+  void take_report(size_t i, const StageReport& report) {
+    if (const auto key = digest_from_hex(report.key)) last_key_ = *key;
+    if (report.ending.clean()) return;
+    failure_ = {.code = exit_code_of(report), .text = report.messages};
+    if (failure_.text.empty())
+      failure_.text =
+          fmt::format("sluice-{} ended with {}", kStageNames[i], ending_text(report.ending));
+  }
+
+  static int exit_code_of(const StageReport& report) {
+    const bool is_known = report.ending.signal == 0 && is_known_code(report.ending.code);
+    return is_known ? report.ending.code : static_cast<int>(ExitClass::kInternal);
+  }
+
+  int fail() {
+    Record failure = record_;
+    failure.results = {};
+    failure.results.add("code", fmt::format("{}", failure_.code));
+    failure.results.add("text", failure_.text);
+    store_.keep_failure(failure);
+    log_text(failure_.text.ends_with('\n') ? failure_.text : failure_.text + "\n");
+    return tell("failed", failure_.code);
+  }
+
+  int tell(const char* what, int code) const {
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    log_text(fmt::format("{}: {} {} {:.2f} s\n", kProgram, short_key(key_), what, seconds));
+    return code;
+  }
+
+  const JobRequest& request_;
+  Store& store_;
+  const Record& record_;
+  const Digest key_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Digest last_key_;  // of the last stage's product
+  Failure failure_;
+};
+
+}  // namespace
+
+Result<int> run_jobs(const JobRequest& request) {
+  Store store(request.store);
+  int code = 0;
+  for (const Digest& key : request.keys) {
+    const std::optional<Record> record = store.find_job(key);
+    if (!record)
+      return make_error(ErrorCode::kNotFound, "the store '{}' has no job {}", request.store,
+                        digest_hex(key))
+          .with_hint("sluice compile-all writes jobs");
+    SLUICE_ASSIGN(const int ended, Job(request, store, *record).run());
+    if (interrupted()) return ended;
+    if (code == 0) code = ended;
+  }
+  return code;
+}
+
+}  // namespace sluice

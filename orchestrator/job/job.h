@@ -1,0 +1,24 @@
+// sluice-job: runs compiles that sluice-compile-all has written down in a store. Every job can run
+// twice, at the same time or after being killed: its product appears whole, and is the same.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/base/digest.h"
+#include "common/base/result.h"
+
+namespace sluice {
+
+struct JobRequest {
+  std::string store;
+  std::vector<Digest> keys;  // run in this order
+  std::string threads;       // --threads for the stages; empty: their default
+};
+
+// Prints a line for each job. Returns the exit code of the first that failed; the others run all
+// the same. The error of a failed job is kept in the store. Errors of the request: kNotFound, when
+// the store has no such job.
+Result<int> run_jobs(const JobRequest& request);
+
+}  // namespace sluice

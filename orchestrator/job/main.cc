@@ -1,0 +1,55 @@
+#include <algorithm>
+
+#include "common/base/command_line.h"
+#include "common/base/files.h"
+#include "common/base/memory.h"
+#include "common/base/program.h"
+#include "orchestrator/job/job.h"
+#include "orchestrator/process/process.h"
+#include "orchestrator/report.h"
+
+namespace {
+
+using sluice::CommandLine;
+using sluice::ErrorCode;
+
+constexpr char kUsage[] =
+    R"(Runs compiles that sluice compile-all has written down in a store. A job may be run twice, at the
+same time or after it was killed: its product is the same, and appears in the store when it is whole.
+
+Usage:
+  sluice-job [--threads=N] [--keys=FILE] --store=DIR [<key>...]
+  sluice-job (--help | --version)
+
+Options:
+  --store=DIR   The store, which every machine that runs jobs shares.
+  --keys=FILE   Run also the jobs of these keys, one in a line.
+  --threads=N   Worker threads of each stage; 0 means one per usable core.
+  --help        Print this.
+  --version     Print the release.
+
+Prints a line for each job: found, made or failed. Ends with the exit code of the first that failed.
+)";
+
+sluice::Result<int> run(int argc, char** argv) {
+  SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(kUsage, argc, argv));
+  if (const auto answered = sluice::answer_wish(line, "sluice-job", kUsage)) return *answered;
+  sluice::JobRequest request{
+      .store = line.text("--store"), .keys = {}, .threads = line.text("--threads")};
+  for (const std::string& text : line.list("<key>")) {
+    const auto key = sluice::digest_from_hex(text);
+    if (!key) return make_error(ErrorCode::kUsage, "'{}' is no key, expected 64 hex digits", text);
+    request.keys.push_back(*key);
+  }
+  return sluice::run_jobs(request);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  sluice::begin_program();
+  sluice::catch_interrupts();
+  const sluice::Result<int> result = sluice::program_within_memory([&] { return run(argc, argv); });
+  sluice::finish_interrupt();
+  return sluice::exit_code_of("sluice-job", result);
+}

@@ -1,0 +1,112 @@
+#include "orchestrator/plan/compile_job.h"
+
+#include <algorithm>
+
+#include "common/base/files.h"
+#include "common/base/options.h"
+#include "common/store/build_id.h"
+#include "orchestrator/compile/stages.h"
+#include "orchestrator/plan/stage_job.h"
+#include "orchestrator/process/programs.h"
+
+namespace sluice {
+namespace {
+
+constexpr char kKind[] = "compile";
+constexpr std::string_view kContent = "content ";
+
+struct Argument {
+  std::string name, value;
+};
+
+Argument argument_of(const std::string& text) {
+  const size_t equals = std::min(text.find('='), text.size());
+  return {text.substr(2, equals - 2), text.substr(std::min(equals + 1, text.size()))};
+}
+
+// Keeps a file that an option names, and returns what stands for it in a record.
+Result<std::string> keep_content(const std::string& path, Store& store) {
+  SLUICE_ASSIGN(const MappedFile file, MappedFile::open(path));
+  return std::string(kContent) + digest_hex(store.keep(file.bytes()));
+}
+
+Result<std::string> write_content(const std::string& value, Store& store, const std::string& path) {
+  const auto digest = digest_from_hex(std::string_view(value).substr(kContent.size()));
+  const auto file = digest ? store.find_artifact(*digest) : std::nullopt;
+  if (!file) {
+    return make_error(ErrorCode::kBadFile, "the store '{}' has lost the file sha256:{}",
+                      store.path(), value.substr(kContent.size()))
+        .with_hint("run sluice compile-all again");
+  }
+  SLUICE_TRY(write_file(path, file->bytes()));
+  return path;
+}
+
+Result<void> add_builds(Fields& fields) {
+  for (size_t i = 1; i < kStageNames.size(); ++i) {
+    const std::string stage(kStageNames[i]);
+    SLUICE_ASSIGN(const std::string program, find_program("sluice-" + stage));
+    SLUICE_ASSIGN(std::string build, build_id(program));
+    fields.add("program." + stage, std::move(build));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Record> record_of(const CompileJob& job, Store& store) {
+  Record record{kKind, {}, {}};
+  SLUICE_TRY(add_builds(record.fields));
+  record.fields.add("input", job.graph);
+  SLUICE_ASSIGN(std::string profile, profile_field(job.profile));
+  record.fields.add("profile", std::move(profile));
+  if (job.profile.ends_with(".json")) SLUICE_TRY(keep_content(job.profile, store));
+  for (size_t i = 1; i < kStageNames.size(); ++i) {
+    std::vector<std::string> arguments = job.arguments[i];
+    std::ranges::sort(arguments);
+    for (const std::string& text : arguments) {
+      auto [name, value] = argument_of(text);
+      if (name == "profile") continue;
+      if (names_file(name)) {
+        SLUICE_ASSIGN(value, keep_content(value, store));
+      }
+      record.fields.add(fmt::format("{}.{}", kStageNames[i], name), std::move(value));
+    }
+  }
+  record.results.add("graph", job.artifact);
+  if (!job.model.empty()) record.results.add("model", job.model);
+  return record;
+}
+
+Result<CompileJob> job_of(const Record& record, Store& store, const std::string& folder) {
+  const auto graph = record.fields.find_digest("input");
+  const auto artifact = record.results.find_digest("graph");
+  const std::string* profile = record.fields.find("profile");
+  if (record.kind != kKind || !graph || !artifact || profile == nullptr)
+    return make_error(ErrorCode::kBadFile, "the record {} is of no compile",
+                      digest_hex(record.key()));
+  CompileJob job{
+      .graph = *graph, .artifact = *artifact, .model = {}, .arguments = {}, .profile = {}};
+  job.arguments.resize(kStageNames.size());
+  if (const std::string* model = record.results.find("model")) job.model = *model;
+  job.profile = profile_option(*profile);
+  if (job.profile.starts_with(kContent)) {
+    SLUICE_ASSIGN(job.profile, write_content(job.profile, store, folder + "/profile.json"));
+  }
+  if (job.profile != "native") job.arguments[1].push_back("--profile=" + job.profile);
+  for (const auto& [field, text] : record.fields.rows()) {
+    const size_t dot = field.find('.');
+    const auto* stage = std::ranges::find(kStageNames, std::string_view(field).substr(0, dot));
+    if (dot == std::string::npos || stage == kStageNames.end()) continue;
+    const std::string name = field.substr(dot + 1);
+    std::string value = text;
+    if (names_file(name)) {
+      SLUICE_ASSIGN(value, write_content(value, store, folder + "/" + name));
+    }
+    const auto i = static_cast<size_t>(stage - kStageNames.begin());
+    job.arguments[i].push_back(fmt::format("--{}={}", name, value));
+  }
+  return job;
+}
+
+}  // namespace sluice
