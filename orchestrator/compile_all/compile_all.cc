@@ -60,10 +60,7 @@ class CompileAll {
       if (is_stopped()) return {};
       Outcome& outcome = outcomes_[i];
       Result<bool> imported = import_one(outcome);
-      if (!imported) {
-        outcome.text = error_text(imported.error());
-        outcome.code = static_cast<int>(exit_class(imported.error().code));
-      }
+      if (!imported) take_error(imported.error(), outcome);
       if (!imported || !*imported) finish(outcome, Status::kFailed);
       return {};
     });
@@ -137,8 +134,8 @@ class CompileAll {
     for (size_t i = 0; i < outcomes_.size(); ++i) {
       Outcome& outcome = outcomes_[i];
       if (outcome.status != Status::kOpen || is_stopped()) continue;
-      if (deliver(outcome)) {
-        finish(outcome, Status::kFound);
+      if (const auto model = find_model(outcome)) {
+        deliver(*model, Status::kFound, outcome);
         continue;
       }
       std::vector<size_t>& sharers = by_key_[outcome.key];
@@ -152,12 +149,12 @@ class CompileAll {
     const std::lock_guard lock(mutex_);
     for (const size_t i : by_key_[key]) {
       Outcome& outcome = outcomes_[i];
-      if (deliver(outcome)) {
-        finish(outcome, Status::kMade);
-        continue;
+      if (const auto model = find_model(outcome)) {
+        deliver(*model, Status::kMade, outcome);
+      } else {
+        take_failure(key, outcome);
+        finish(outcome, Status::kFailed);
       }
-      take_failure(key, outcome);
-      finish(outcome, Status::kFailed);
     }
     return !is_stopped();
   }
@@ -172,24 +169,29 @@ class CompileAll {
       std::from_chars(code->data(), code->data() + code->size(), outcome.code);
   }
 
-  // Puts the model of a job under its name. Returns false while the store has none.
-  bool deliver(Outcome& outcome) {
+  std::optional<MappedFile> find_model(const Outcome& outcome) {
     const auto record = store_.find(outcome.key);
     const auto artifact = record ? record->results.find_digest("output") : std::nullopt;
-    const auto file = artifact ? store_.find_artifact(*artifact) : std::nullopt;
-    if (!file) return false;
+    return artifact ? store_.find_artifact(*artifact) : std::nullopt;
+  }
+
+  // Puts a model under its name.
+  void deliver(const MappedFile& model, Status status, Outcome& outcome) {
     const std::string& path = outcome.request.output;
-    outcome.bytes = file->bytes().size();
+    outcome.bytes = model.bytes().size();
     const auto written = [&]() -> Result<void> {
       SLUICE_TRY(make_directories(std::filesystem::path(path).parent_path().string()));
       SLUICE_ASSIGN(OutputFile output, OutputFile::create(path));
-      SLUICE_TRY(output.take(*file));
+      SLUICE_TRY(output.take(model));
       return output.commit();
     }();
-    if (written) return true;
-    outcome.text = error_text(written.error());
-    outcome.code = static_cast<int>(exit_class(written.error().code));
-    return false;
+    if (!written) take_error(written.error(), outcome);
+    finish(outcome, written ? status : Status::kFailed);
+  }
+
+  static void take_error(const Error& error, Outcome& outcome) {
+    outcome.text = fmt::format("{}: error {}", kCompileAll, error_text(error));
+    outcome.code = static_cast<int>(exit_class(error.code));
   }
 
   // ---- the end

@@ -1,7 +1,9 @@
 #include "orchestrator/job/job.h"
 
+#include <algorithm>
 #include <chrono>
 
+#include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/program.h"
 #include "common/base/scratch_folder.h"
@@ -39,8 +41,7 @@ class Job {
     if (is_done()) return tell("found", 0);
     Result<bool> made = make();
     if (interrupted()) return static_cast<int>(ExitClass::kResource);
-    if (!made)
-      failure_ = {static_cast<int>(exit_class(made.error().code)), error_text(made.error())};
+    if (!made) take_error(made.error());
     if (!made || !*made) return fail();
     store_.forget_failure(key_);
     return tell("made", 0);
@@ -60,6 +61,7 @@ class Job {
     SLUICE_ASSIGN(const StoredWork work, work_of(job, folder.path()));
     SLUICE_ASSIGN(OutputFile output, OutputFile::create(folder.file("model.om")));
     const auto done = [&](size_t i, const StageReport& report) { take_report(i, report); };
+    if (!store_.find_artifact(job.artifact)) return lost_graph(job);
     const ImportedGraph graph{.file = {}, .artifact = job.artifact, .graph = job.graph};
     SLUICE_ASSIGN(const bool succeeded, compile_graph(work, graph, store_, output, done));
     if (!succeeded) return false;
@@ -72,6 +74,12 @@ class Job {
     made.results.add("output", *artifact);
     store_.keep(made);
     return true;
+  }
+
+  Error lost_graph(const CompileJob& job) const {
+    return make_error(ErrorCode::kBadFile, "the store '{}' has lost the imported graph sha256:{}",
+                      store_.path(), digest_hex(job.artifact))
+        .with_hint("run sluice compile-all again");
   }
 
   // Another build, or a CPU for which "native" means another profile, would make another product.
@@ -115,6 +123,11 @@ class Job {
           fmt::format("sluice-{} ended with {}", kStageNames[i], ending_text(report.ending));
   }
 
+  void take_error(const Error& error) {
+    failure_ = {.code = static_cast<int>(exit_class(error.code)),
+                .text = fmt::format("{}: error {}", kProgram, error_text(error))};
+  }
+
   static int exit_code_of(const StageReport& report) {
     const bool is_known = report.ending.signal == 0 && is_known_code(report.ending.code);
     return is_known ? report.ending.code : static_cast<int>(ExitClass::kInternal);
@@ -147,6 +160,24 @@ class Job {
 };
 
 }  // namespace
+
+Result<std::vector<Digest>> read_keys(std::vector<std::string> texts, const std::string& file) {
+  if (!file.empty()) {
+    SLUICE_ASSIGN(const std::string lines, read_text(file));
+    for (size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
+      end = std::min(lines.find('\n', begin), lines.size());
+      texts.push_back(lines.substr(begin, end - begin));
+    }
+  }
+  std::vector<Digest> keys;
+  for (const std::string& text : texts) {
+    const auto key = digest_from_hex(text);
+    if (!key) return make_error(ErrorCode::kUsage, "'{}' is no key, expected 64 hex digits", text);
+    keys.push_back(*key);
+  }
+  if (keys.empty()) return make_error(ErrorCode::kUsage, "there is no key of a job");
+  return keys;
+}
 
 Result<int> run_jobs(const JobRequest& request) {
   Store store(request.store);

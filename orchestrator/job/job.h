@@ -16,6 +16,10 @@ struct JobRequest {
   std::string threads;       // --threads for the stages; empty: their default
 };
 
+// Returns the keys of these texts, and of the lines of a file unless its name is empty. Errors:
+// kUsage for what is no key, and when there is none; those of reading the file.
+Result<std::vector<Digest>> read_keys(std::vector<std::string> texts, const std::string& file);
+
 // Prints a line for each job. Returns the exit code of the first that failed; the others run all
 // the same. The error of a failed job is kept in the store. Errors of the request: kNotFound, when
 // the store has no such job.

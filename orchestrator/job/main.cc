@@ -1,7 +1,4 @@
-#include <algorithm>
-
 #include "common/base/command_line.h"
-#include "common/base/files.h"
 #include "common/base/memory.h"
 #include "common/base/program.h"
 #include "orchestrator/job/job.h"
@@ -11,7 +8,6 @@
 namespace {
 
 using sluice::CommandLine;
-using sluice::ErrorCode;
 
 constexpr char kUsage[] =
     R"(Runs compiles that sluice compile-all has written down in a store. A job may be run twice, at the
@@ -36,11 +32,7 @@ sluice::Result<int> run(int argc, char** argv) {
   if (const auto answered = sluice::answer_wish(line, "sluice-job", kUsage)) return *answered;
   sluice::JobRequest request{
       .store = line.text("--store"), .keys = {}, .threads = line.text("--threads")};
-  for (const std::string& text : line.list("<key>")) {
-    const auto key = sluice::digest_from_hex(text);
-    if (!key) return make_error(ErrorCode::kUsage, "'{}' is no key, expected 64 hex digits", text);
-    request.keys.push_back(*key);
-  }
+  SLUICE_ASSIGN(request.keys, sluice::read_keys(line.list("<key>"), line.text("--keys")));
   return sluice::run_jobs(request);
 }
 

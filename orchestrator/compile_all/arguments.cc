@@ -1,0 +1,45 @@
+#include "orchestrator/compile_all/arguments.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "common/base/parallel.h"
+
+namespace sluice {
+namespace {
+
+Result<int64_t> number_from(const CommandLine& line, const char* name, int64_t low) {
+  constexpr int64_t kHigh = 1000;
+  const std::string text = line.text(name);
+  int64_t number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (code == std::errc() && end == text.data() + text.size() && number >= low && number <= kHigh)
+    return number;
+  return make_error(ErrorCode::kBadOption, "{} is '{}', expected a whole number from {} to {}",
+                    name, text, low, kHigh);
+}
+
+}  // namespace
+
+Result<CompileAllRequest> compile_all_request(const CommandLine& line) {
+  CompileAllRequest request{.manifest = line.text("<manifest>"),
+                            .store = line.text("--store"),
+                            .output_folder = line.text("-o"),
+                            .result = line.text("--result"),
+                            .on_slurm = line.text("--provider") == "slurm"};
+  if (!request.on_slurm && line.text("--provider") != "local")
+    return make_error(ErrorCode::kBadOption, "--provider is '{}', expected local or slurm",
+                      line.text("--provider"));
+  SLUICE_ASSIGN(const int64_t jobs, number_from(line, "--jobs", 0));
+  SLUICE_ASSIGN(const int64_t threads, number_from(line, "--threads", 0));
+  SLUICE_ASSIGN(request.slurm.batch, number_from(line, "--batch", 1));
+  request.slurm.options = line.list("--sbatch");
+  request.local.jobs = thread_count(jobs);
+  request.local.threads =
+      threads > 0 ? threads : std::max<int64_t>(1, thread_count(0) / request.local.jobs);
+  request.keeps_going = line.flag("--keep-going");
+  request.quiet = line.flag("--quiet");
+  return request;
+}
+
+}  // namespace sluice

@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+"""sluice compile-all --provider slurm on a Slurm of this machine: tasks are cancelled and requeued, the
+node is restarted, the run is stopped and started again; nothing is lost, nothing is compiled twice
+without need, and the bytes are those of sluice compile.
+
+usage: slurm_test.py FOLDER_OF_PROGRAMS [unittest arguments]
+
+Ends as skipped, and says why, where Slurm cannot start.
+"""
+import collections
+import glob
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from programs import ProgramCase, need
+from store_test import make_model
+
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts",
+                      "slurm-local")
+MODELS, BATCH = 50, 8
+OPTIONS = [{}, {"denormals": "ieee"}, {"dim": ["N=2"]}, {"math": "high_precision"}]
+
+
+def tool(*words):
+    return subprocess.run(words, capture_output=True, text=True, timeout=60)
+
+
+class SlurmTest(ProgramCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = tempfile.mkdtemp(prefix="slurm-")
+        os.chmod(cls.cluster, 0o755)
+        started = tool(SCRIPT, "start", cls.cluster, "--cpus", "2")
+        if started.returncode == 5:
+            print("SKIPPED: no Slurm here: " + started.stderr.strip())
+            sys.exit(77)
+        assert started.returncode == 0, started.stderr
+        os.environ["SLURM_CONF"] = started.stdout.split("=", 1)[1].strip()
+
+    @classmethod
+    def tearDownClass(cls):
+        tool(SCRIPT, "stop", cls.cluster)
+        shutil.rmtree(cls.cluster)
+
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.folder, 0o755)
+        self.store = self.path("store")
+        for i in range(MODELS):
+            make_model(self.path("%d.onnx" % i), axis=i % 2, width=8 + i // 2)
+
+    def start(self, out, *options):
+        content = {"options": {"profile": "cpu-generic"},
+                   "matrix": {"models": ["%d.onnx" % i for i in range(MODELS)], "options": OPTIONS,
+                              "output": "{model}-{options}.om"}}
+        with open(self.path("manifest.json"), "w", encoding="utf-8") as file:
+            json.dump(content, file)
+        return subprocess.Popen(
+            [os.path.join(self.programs, "sluice-compile-all"), "-o", self.path(out), "--result",
+             self.path(out + ".json"), *options, self.path("manifest.json")],
+            stderr=subprocess.PIPE, text=True)
+
+    def finish(self, process, out):
+        errors = process.communicate(timeout=500)[1]
+        self.assertEqual(process.returncode, 0, errors)
+        with open(self.path(out + ".json"), encoding="utf-8") as file:
+            return collections.Counter(row["status"] for row in json.load(file)["compiles"])
+
+    def slurm(self):
+        return self.start("slurm", "--store", self.store, "--provider=slurm", "--batch=%d" % BATCH)
+
+    def running(self):
+        return tool("squeue", "--noheader", "--states=RUNNING", "--format=%i").stdout.split()
+
+    def wait_for_tasks(self, process):
+        end = time.time() + 60
+        while time.time() < end and process.poll() is None and not self.running():
+            time.sleep(0.05)
+        return self.running()
+
+    def made(self):
+        """How often each job was made, of all tasks."""
+        counts = collections.Counter()
+        for path in glob.glob(os.path.join(self.store, "batches", "*", "*.log")):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                counts.update(line.split()[1] for line in file if " made " in line)
+        return counts
+
+    def test_trouble_of_every_kind(self):
+        random.seed(6)
+        process = self.slurm()
+        for trouble in [("scancel",), ("scontrol", "requeue"), ("scancel", "--signal=KILL")]:
+            tasks = self.wait_for_tasks(process)
+            self.assertTrue(tasks, "the run was over before its trouble")
+            tool(*trouble, random.choice(tasks))
+        tool(SCRIPT, "restart-node", self.cluster)
+        self.wait_for_tasks(process)
+        process.send_signal(signal.SIGINT)
+        errors = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, -signal.SIGINT, errors)
+        end = time.time() + 30
+        while self.running() and time.time() < end:
+            time.sleep(0.1)
+        self.assertEqual(self.running(), [], "a stopped run takes its tasks with it")
+        statuses = self.finish(self.slurm(), "slurm")
+        self.assertEqual(statuses["found"] + statuses["made"], MODELS * len(OPTIONS))
+        self.assertGreater(statuses["found"], 0)
+        twice = [key for key, count in self.made().items() if count > 1]
+        self.assertEqual(twice, [], "made again although the store had it")
+        self.finish(self.start("local", "--store", self.path("other")), "local")
+        for i in range(MODELS):
+            for k in range(len(OPTIONS)):
+                name = "%d-%d.om" % (i, k)
+                with open(self.path("slurm/" + name), "rb") as ours, open(
+                        self.path("local/" + name), "rb") as local:
+                    self.assertTrue(ours.read() == local.read(), name)
+
+    def test_the_queue_refuses(self):
+        process = self.start("slurm", "--store", self.store, "--provider=slurm",
+                             "--sbatch=--partition=none")
+        errors = process.communicate(timeout=100)[1]
+        self.assertEqual(process.returncode, 5, errors)
+        self.assertIn("sbatch ended with exit code 1", errors)
+
+
+if __name__ == "__main__":
+    ProgramCase.programs = need(sys.argv.pop(1), ["compile-all", "job"])
+    unittest.main()
