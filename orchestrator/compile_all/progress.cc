@@ -50,10 +50,10 @@ void Progress::tell(const Outcome& outcome) {
   if (!outcome.text.empty() && (outcome.status == Status::kFailed || !quiet_))
     text += outcome.text + (outcome.text.ends_with('\n') ? "" : "\n");
   log_text(text);
-  tell_rest();
+  tell_remainder();
 }
 
-void Progress::tell_rest() {
+void Progress::tell_remainder() {
   if (!on_terminal_ || quiet_) return;
   log_text(fmt::format("{}: {} of {} left, {} found, {} failed", kCompileAll, count_ - ended_,
                        count_, found_, failed_));

@@ -40,7 +40,7 @@ class Progress {
   void finish();  // clears the last line
 
  private:
-  void tell_rest();
+  void tell_remainder();
   const bool quiet_, on_terminal_;
   const size_t count_;
   size_t ended_ = 0, failed_ = 0, found_ = 0;

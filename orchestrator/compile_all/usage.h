@@ -4,8 +4,8 @@
 namespace sluice {
 
 inline constexpr char kCompileAllUsage[] =
-    R"(Compiles what a manifest lists: models times sizes, profiles and options. Equal compiles run once,
-what the store has does not run, and a second run goes on where the first one was stopped.
+    R"(Compiles what a manifest lists: models times sizes, profiles and options. Equal compiles run
+once, what the store has does not run, and a second run goes on where the first one was stopped.
 
 Usage:
   sluice-compile-all [options] [--sbatch=WORD]... --store=DIR <manifest>

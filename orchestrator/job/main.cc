@@ -10,8 +10,9 @@ namespace {
 using sluice::CommandLine;
 
 constexpr char kUsage[] =
-    R"(Runs compiles that sluice compile-all has written down in a store. A job may be run twice, at the
-same time or after it was killed: its product is the same, and appears in the store when it is whole.
+    R"(Runs compiles that sluice compile-all has written down in a store. A job may be run twice, at
+the same time or after it was killed: its product is the same, and appears in the store when it is
+whole.
 
 Usage:
   sluice-job [--threads=N] [--keys=FILE] --store=DIR [<key>...]

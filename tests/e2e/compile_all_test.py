@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""sluice compile-all and sluice job: what a manifest lists is compiled to the bytes of sluice compile,
-equal compiles once, whatever fails or is killed on the way.
+"""sluice compile-all and sluice job: what a manifest lists is compiled to the bytes of sluice
+compile, equal compiles once, whatever fails or is killed on the way.
 
 usage: compile_all_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -36,8 +36,8 @@ class ManifestCase(ProgramCase):
 
     def start(self, content, *options):
         return subprocess.Popen(
-            [os.path.join(self.programs, "sluice-compile-all"), "--store", self.store, "-o", self.out,
-             "--result", self.path("result.json"), *options, self.manifest(content)],
+            [os.path.join(self.programs, "sluice-compile-all"), "--store", self.store, "-o",
+             self.out, "--result", self.path("result.json"), *options, self.manifest(content)],
             stderr=subprocess.PIPE, text=True)
 
     def compile_all(self, content, *options, code=0):
@@ -100,7 +100,8 @@ class CompileAllTest(ManifestCase):
         root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
         own = shutil.copy(os.path.join(root, "common/target/profiles/cpu-generic.json"),
                           self.path("own.json"))
-        options = {"precision-mode": "allow_mix_precision", "modify-mixlist": self.path("list.json"),
+        options = {"precision-mode": "allow_mix_precision",
+                   "modify-mixlist": self.path("list.json"),
                    "static-model-ops-lower-limit": 2, "strict": True, "profile": own,
                    "dim": ["N=3"], "skip": ["optimize:fold-constants", "build:order-tasks"]}
         self.compile_all({"compiles": [{"model": "a.onnx", "options": options}]})
@@ -111,7 +112,7 @@ class CompileAllTest(ManifestCase):
         self.assert_output("a.om", "a.onnx", *arguments)
 
     def test_one_fails(self):
-        content = {"compiles": [{"model": "missing.onnx"}, {"model": "a.onnx"}, {"model": "b.onnx"}]}
+        content = {"compiles": [{"model": name + ".onnx"} for name in ("missing", "a", "b")]}
         errors = self.compile_all(content, "--jobs=1", code=3)
         self.assertIn("error SL1004", errors)
         self.assertEqual(self.statuses(), {"failed": 1, "open": 2})

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""sluice compile-all --provider slurm on a Slurm of this machine: tasks are cancelled and requeued, the
-node is restarted, the run is stopped and started again; nothing is lost, nothing is compiled twice
-without need, and the bytes are those of sluice compile.
+"""sluice compile-all --provider slurm on a Slurm of this machine: tasks are cancelled and requeued,
+the node is restarted, the run is stopped and started again; nothing is lost, nothing is compiled
+twice without need, and the bytes are those of sluice compile.
 
 usage: slurm_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""sluice compile --store: a product is found exactly when nothing that it depends on has changed, its
-bytes are those of a compile without a store, and a store that is full, read-only, damaged or shared
-costs time and no result.
+"""sluice compile --store: a product is found exactly when nothing that it depends on has changed,
+its bytes are those of a compile without a store, and a store that is full, read-only, damaged or
+shared costs time and no result.
 
 usage: store_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
