@@ -212,7 +212,10 @@ class Compilation {
   // Returns the options of each stage; with a store those that are not semantic.
   Result<std::vector<std::vector<std::string>>> arguments() const {
     if (!uses_store_) return arguments_of_stages(request_.options, first_, last_.stage);
-    return std::vector<std::vector<std::string>>(kStageNames.size(), request_.options.non_semantic);
+    // What a stage warns of is kept with its product, for those who want to know later.
+    std::vector<std::string> options = request_.options.non_semantic;
+    std::erase(options, "--quiet");
+    return std::vector<std::vector<std::string>>(kStageNames.size(), options);
   }
 
   // Kernels are in the store, and other constants when graphs are to have none.
