@@ -41,11 +41,11 @@ class CompileAll {
     SLUICE_TRY(import_all());
     const std::vector<Digest> keys = open_jobs();
     if (!is_stopped() && !keys.empty()) {
-      const auto ended = [this](const Digest& key) { return take_end(key); };
-      SLUICE_TRY(request_.on_slurm ? run_on_slurm(request_.slurm, store_, keys, ended)
-                                   : run_locally(request_.local, store_, keys, ended));
+      const JobEvents events{.began = [this](const Digest& key) { take_begin(key); },
+                             .ended = [this](const Digest& key) { return take_end(key); }};
+      SLUICE_TRY(request_.on_slurm ? run_on_slurm(request_.slurm, store_, keys, events)
+                                   : run_locally(request_.local, store_, keys, events));
     }
-    progress_.finish();
     if (const auto fault = store_.fault()) log_warning(kCompileAll, *fault);
     if (result_file_) SLUICE_TRY(write_result());
     return exit_code();
@@ -59,7 +59,9 @@ class CompileAll {
     return parallel_for(outcomes_.size(), jobs, [&](size_t i) -> Result<void> {
       if (is_stopped()) return {};
       Outcome& outcome = outcomes_[i];
+      progress_.begin(outcome.request.output);
       Result<bool> imported = import_one(outcome);
+      progress_.end(outcome.request.output);
       if (!imported) take_error(imported.error(), outcome);
       if (!imported || !*imported) finish(outcome, Status::kFailed);
       return {};
@@ -145,8 +147,15 @@ class CompileAll {
     return keys;
   }
 
+  const std::string& name_of(const Digest& key) const {
+    return outcomes_[by_key_.at(key).front()].request.output;
+  }
+
+  void take_begin(const Digest& key) { progress_.begin(name_of(key)); }
+
   bool take_end(const Digest& key) {
     const std::lock_guard lock(mutex_);
+    progress_.end(name_of(key));
     for (const size_t i : by_key_[key]) {
       Outcome& outcome = outcomes_[i];
       if (const auto model = find_model(outcome)) {

@@ -8,18 +8,19 @@
 namespace sluice {
 
 Result<void> run_locally(const LocalProvider& provider, const Store& store,
-                         const std::vector<Digest>& keys, const JobEnded& ended) {
+                         const std::vector<Digest>& keys, const JobEvents& events) {
   SLUICE_ASSIGN(const std::string program, find_program("sluice-job"));
   std::atomic<bool> stopped = false;
   return parallel_for(keys.size(), provider.jobs, [&](size_t i) -> Result<void> {
     if (stopped || interrupted()) return {};
+    events.began(keys[i]);
     // What a job has to say is in the store.
     SLUICE_ASSIGN(const pid_t child, start_process({program, "--store=" + store.path(),
                                                     fmt::format("--threads={}", provider.threads),
                                                     digest_hex(keys[i])},
                                                    {}));
     wait_for(child);
-    if (!interrupted() && !ended(keys[i])) stopped = true;
+    if (!interrupted() && !events.ended(keys[i])) stopped = true;
     return {};
   });
 }

@@ -11,9 +11,13 @@
 
 namespace sluice {
 
-// Is told once of each job that ended, from any thread: its product, or its failure, is in the
-// store, or it was lost. Returns whether further jobs are to start.
-using JobEnded = std::function<bool(const Digest& key)>;
+// What a provider tells, from any thread.
+struct JobEvents {
+  std::function<void(const Digest& key)> began;
+  // Once for each job: its product, or its failure, is in the store, or it was lost. Returns
+  // whether further jobs are to start.
+  std::function<bool(const Digest& key)> ended;
+};
 
 struct LocalProvider {
   int64_t jobs = 1;     // processes at once
@@ -25,12 +29,12 @@ struct SlurmProvider {
   std::vector<std::string> options;  // more words for sbatch
 };
 
-// Runs the jobs, which are in the store. Returns when all have ended, or when `ended` or an
-// interrupt stopped them. Errors: kProgramMissing, kIo.
+// Runs the jobs, which are in the store. Returns when all have ended, or when events.ended or
+// an interrupt stopped them. Errors: kProgramMissing, kIo.
 Result<void> run_locally(const LocalProvider& provider, const Store& store,
-                         const std::vector<Digest>& keys, const JobEnded& ended);
+                         const std::vector<Digest>& keys, const JobEvents& events);
 // Errors: also kIo with what sbatch or squeue said.
 Result<void> run_on_slurm(const SlurmProvider& provider, Store& store,
-                          const std::vector<Digest>& keys, const JobEnded& ended);
+                          const std::vector<Digest>& keys, const JobEvents& events);
 
 }  // namespace sluice
