@@ -78,6 +78,7 @@ ONLY_IN = {
     r"nlohmann/.*": ["common/base/json.cc"],
     r"llvm/.*|llvm-c/.*": ["stages/subgraph-optimize/"],
     r"openssl/.*": ["common/base/digest.cc"],
+    r"curl/.*": ["orchestrator/store/lazy_curl.h"],
     r"zlib\.h": ["common/tensorfile/", "common/graphfile/"],
 }
 

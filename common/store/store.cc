@@ -59,7 +59,12 @@ std::optional<Record> Store::find(const std::string& kind, const Fields& fields)
   return find(Record{kind, fields, {}}.key());
 }
 
-std::optional<Record> Store::find(const Digest& key) { return find_in(kRecords, key); }
+std::optional<Record> Store::find(const Digest& key) {
+  std::optional<Record> record = find_in(kRecords, key);
+  if (record || !tier_.fetch_record || !tier_.fetch_record(key)) return record;
+  return find_in(kRecords, key);
+}
+
 std::optional<Record> Store::find_job(const Digest& key) { return find_in(kJobs, key); }
 std::optional<Record> Store::find_failure(const Digest& key) { return find_in(kFailures, key); }
 
@@ -78,6 +83,12 @@ std::optional<Record> Store::find_in(const char* folder, const Digest& key) {
 }
 
 std::optional<MappedFile> Store::find_artifact(const Digest& digest) {
+  std::optional<MappedFile> file = find_here(digest);
+  if (file || !tier_.fetch_artifact || !tier_.fetch_artifact(digest)) return file;
+  return find_here(digest);
+}
+
+std::optional<MappedFile> Store::find_here(const Digest& digest) {
   if (!is_used()) return std::nullopt;
   const std::string path = store_path(path_, digest);
   if (is_no_entry(path)) return std::nullopt;
@@ -98,7 +109,11 @@ Digest Store::keep(std::span<const std::byte> bytes) {
   return digest;
 }
 
-void Store::keep(const Record& record) { keep_in(kRecords, record); }
+void Store::keep(const Record& record) {
+  keep_in(kRecords, record);
+  if (tier_.kept_record) tier_.kept_record(record.key());
+}
+
 void Store::keep_job(const Record& record) { keep_in(kJobs, record); }
 void Store::keep_failure(const Record& record) { keep_in(kFailures, record); }
 

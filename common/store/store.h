@@ -5,6 +5,7 @@
 //   DIR/jobs/ab/ab12…       the same without products: what is to be made, with where its input is
 //   DIR/failures/ab/ab12…   why a job failed last
 //   DIR/locks/ab12…         the keys whose results are being made
+//   DIR/partial/…           what has come of artifacts (orchestrator/store/remote.h)
 //
 // Every file appears whole or not at all. All that is read is compared with its digest; what is
 // damaged is deleted and counts as missing. A store that is full, read-only or damaged is no error:
@@ -38,6 +39,14 @@ class StoreLock {
   Descriptor file_;
 };
 
+// Where a store gets what it lacks, and who is told what it keeps. Fetching puts a file into the
+// folder, where it is read like any other; it returns false when there is none.
+struct StoreTier {
+  std::function<bool(const Digest& key)> fetch_record;
+  std::function<bool(const Digest& digest)> fetch_artifact;
+  std::function<void(const Digest& key)> kept_record;
+};
+
 // Threads may use one store at the same time.
 class Store {
  public:
@@ -45,6 +54,7 @@ class Store {
   explicit Store(std::string path) : path_(std::move(path)) {}
   bool is_used() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
+  void connect(StoreTier tier) { tier_ = std::move(tier); }  // before the first use
 
   // Returns the record of the kind and fields, and notes its use.
   std::optional<Record> find(const std::string& kind, const Fields& fields);
@@ -75,11 +85,13 @@ class Store {
 
  private:
   std::optional<Record> find_in(const char* folder, const Digest& key);
+  std::optional<MappedFile> find_here(const Digest& digest);
   void keep_in(const char* folder, const Record& record);
   void note(std::string text);
   void note_damaged(const std::string& file);
 
   std::string path_;
+  StoreTier tier_;
   mutable std::mutex mutex_;
   std::optional<std::string> fault_;
 };

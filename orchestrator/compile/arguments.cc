@@ -60,6 +60,7 @@ Result<CompileRequest> request_from(const CommandLine& line) {
                          .segments = line.text("--segments"),
                          .model = line.text("--model"),
                          .store = line.text("--store"),
+                         .remote = {},
                          .cache_dir = line.text("--graph-compiler-cache-dir"),
                          .graph_key = line.text("--graph-key"),
                          .dump_dir = line.text("--dump-dir"),
@@ -71,7 +72,14 @@ Result<CompileRequest> request_from(const CommandLine& line) {
   SLUICE_TRY(take_services(line, request));
   SLUICE_ASSIGN(request.heartbeat_ms, heartbeat_from(line.text("--heartbeat")));
   SLUICE_ASSIGN(request.options, stage_options(line));
-  if (!request.store.empty() && !request.cache_dir.empty() && !request.graph_key.empty())
+  const bool has_cache = !request.cache_dir.empty() && !request.graph_key.empty();
+  if (line.has("--remote")) {
+    SLUICE_ASSIGN(request.remote, parse_remote_url(line.text("--remote")));
+    if (request.store.empty() && !has_cache)
+      return make_error(ErrorCode::kUsage, "--remote is for a compile with --store")
+          .with_hint("what is fetched is kept there: --store=DIR");
+  }
+  if (!request.store.empty() && has_cache)
     return make_error(ErrorCode::kUsage, "--store and --graph-compiler-cache-dir name two stores")
         .with_hint("leave one of them out");
   return request;

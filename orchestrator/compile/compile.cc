@@ -22,6 +22,7 @@
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
 #include "orchestrator/store/model_cache.h"
+#include "orchestrator/store/remote.h"
 
 namespace sluice {
 namespace {
@@ -162,6 +163,7 @@ class Compilation {
     const std::string path = is_copied ? scratch_->file("product") : request_.output;
     SLUICE_ASSIGN(OutputFile output, OutputFile::create(path));
     Store store(request_.store);
+    RemoteStore remote(request_.remote, store);
     bool is_told = false;  // by a stage
     const auto done = [&](size_t i, const StageReport& report) {
       last_key_ = report.key;
@@ -172,10 +174,14 @@ class Compilation {
     if (const auto fault = store.fault(); fault && !is_told && !request_.quiet)
       log_warning(kProgram, *fault + "; what it lacks was made again");
     if (interrupted()) return static_cast<int>(ExitClass::kResource);
-    if (!succeeded) return exit_code_;
-    SLUICE_TRY(output.commit());
-    if (cache_) SLUICE_TRY(note_in_cache(store));
-    if (is_copied) SLUICE_TRY(copy_product(path));
+    if (succeeded) {
+      SLUICE_TRY(output.commit());
+      if (cache_) SLUICE_TRY(note_in_cache(store));
+      if (is_copied) SLUICE_TRY(copy_product(path));
+    }
+    remote.push();
+    if (const auto trouble = remote.trouble(); trouble && !request_.quiet)
+      log_warning(kProgram, *trouble);
     return exit_code_;
   }
 

@@ -9,6 +9,7 @@
 
 #include "common/base/result.h"
 #include "orchestrator/compile/stage_options.h"
+#include "orchestrator/store/remote_url.h"
 
 namespace sluice {
 
@@ -23,6 +24,7 @@ struct CompileRequest {
   std::string segments;    // --segments, for the stages that write graphs; empty: not given
   std::string model;       // --model, for the stages that read graphs; empty: not given
   std::string store;       // --store; empty: not given
+  RemoteUrl remote;        // --remote; empty: not given
   std::string cache_dir, graph_key;  // of the model cache, which is used when both are given
   std::string dump_dir;              // empty: none
   std::string stats;                 // JSON file; empty: none

@@ -45,6 +45,9 @@ Non-semantic options: they do not change the product.
   --store=DIR            Keep the products of the stages in DIR, and take from there what it has
                          already; with --dump-dir also the bytes of constants, so that those files
                          stay small. docs/cache.md.
+  --remote=URL           With a store: a second one behind it, over http:// or https://, for whoever
+                         has no file system in common. What DIR lacks is taken from there, and what
+                         was made here is sent there at the end; docs/farm.md.
   --graph-compiler-cache-dir=DIR  With --graph-key: keep the compiled model in the folder DIR, a
                          store, under a name; docs/cache.md.
   --graph-key=KEY        That name: up to 128 letters, digits, "_" and "-". A model is taken from

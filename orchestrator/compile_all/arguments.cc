@@ -24,12 +24,19 @@ Result<int64_t> number_from(const CommandLine& line, const char* name, int64_t l
 Result<CompileAllRequest> compile_all_request(const CommandLine& line) {
   CompileAllRequest request{.manifest = line.text("<manifest>"),
                             .store = line.text("--store"),
+                            .remote = {},
                             .output_folder = line.text("-o"),
                             .result = line.text("--result"),
                             .on_slurm = line.text("--provider") == "slurm"};
   if (!request.on_slurm && line.text("--provider") != "local")
     return make_error(ErrorCode::kBadOption, "--provider is '{}', expected local or slurm",
                       line.text("--provider"));
+  if (line.has("--remote")) {
+    SLUICE_ASSIGN(request.remote, parse_remote_url(line.text("--remote")));
+    if (request.on_slurm && request.remote.with_login() != request.remote.base)
+      return make_error(ErrorCode::kBadOption, "--remote has a login, which tasks would show")
+          .with_hint("put it into ~/.netrc: machine HOST login USER password PASSWORD");
+  }
   SLUICE_ASSIGN(const int64_t jobs, number_from(line, "--jobs", 0));
   SLUICE_ASSIGN(const int64_t threads, number_from(line, "--threads", 0));
   SLUICE_ASSIGN(request.slurm.batch, number_from(line, "--batch", 1));

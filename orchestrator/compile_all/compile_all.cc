@@ -22,6 +22,7 @@
 #include "orchestrator/plan/compile_job.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
+#include "orchestrator/store/remote.h"
 
 namespace sluice {
 namespace {
@@ -29,7 +30,10 @@ namespace {
 class CompileAll {
  public:
   CompileAll(const CompileAllRequest& request, std::vector<CompileRequest> compiles)
-      : request_(request), store_(request.store), progress_(request.quiet, compiles.size()) {
+      : request_(request),
+        store_(request.store),
+        remote_(request.remote, store_),
+        progress_(request.quiet, compiles.size()) {
     for (CompileRequest& compile : compiles) outcomes_.push_back({.request = std::move(compile)});
   }
 
@@ -41,12 +45,18 @@ class CompileAll {
     SLUICE_TRY(import_all());
     const std::vector<Digest> keys = open_jobs();
     if (!is_stopped() && !keys.empty()) {
+<<<<<<< HEAD
       const JobEvents events{.began = [this](const Digest& key) { take_begin(key); },
                              .ended = [this](const Digest& key) { return take_end(key); }};
       SLUICE_TRY(request_.on_slurm ? run_on_slurm(request_.slurm, store_, keys, events)
                                    : run_locally(request_.local, store_, keys, events));
+=======
+      const auto ended = [this](const Digest& key) { return take_end(key); };
+      SLUICE_TRY(run_jobs(keys, ended));
+>>>>>>> remote
     }
     if (const auto fault = store_.fault()) log_warning(kCompileAll, *fault);
+    if (const auto trouble = remote_.trouble()) log_warning(kCompileAll, *trouble);
     if (result_file_) SLUICE_TRY(write_result());
     return exit_code();
   }
@@ -147,12 +157,25 @@ class CompileAll {
     return keys;
   }
 
+<<<<<<< HEAD
   const std::string& name_of(const Digest& key) const {
     return outcomes_[by_key_.at(key).front()].request.output;
   }
 
   void take_begin(const Digest& key) { progress_.begin(name_of(key)); }
 
+=======
+  // Each job would wait again for a server that does not answer.
+  Result<void> run_jobs(const std::vector<Digest>& keys, const JobEnded& ended) {
+    const RemoteUrl remote = remote_.is_used() ? request_.remote : RemoteUrl();
+    LocalProvider local = request_.local;
+    SlurmProvider slurm = request_.slurm;
+    local.remote = slurm.remote = remote;
+    return request_.on_slurm ? run_on_slurm(slurm, store_, keys, ended)
+                             : run_locally(local, store_, keys, ended);
+  }
+
+>>>>>>> remote
   bool take_end(const Digest& key) {
     const std::lock_guard lock(mutex_);
     progress_.end(name_of(key));
@@ -231,6 +254,7 @@ class CompileAll {
 
   const CompileAllRequest& request_;
   Store store_;
+  RemoteStore remote_;
   std::vector<Outcome> outcomes_;
   std::map<Digest, std::vector<size_t>> by_key_;
   std::mutex mutex_;

@@ -15,6 +15,7 @@ namespace sluice {
 struct CompileAllRequest {
   std::string manifest;
   std::string store;
+  RemoteUrl remote;           // empty: none
   std::string output_folder;  // empty: the manifest's
   std::string result;         // JSON file; empty: none
   bool on_slurm = false;

@@ -14,11 +14,13 @@ Result<void> run_locally(const LocalProvider& provider, const Store& store,
   return parallel_for(keys.size(), provider.jobs, [&](size_t i) -> Result<void> {
     if (stopped || interrupted()) return {};
     events.began(keys[i]);
+    std::vector<std::string> command = {program, "--store=" + store.path(),
+                                        fmt::format("--threads={}", provider.threads),
+                                        digest_hex(keys[i])};
+    if (!provider.remote.base.empty())
+      command.push_back("--remote=" + provider.remote.with_login());
     // What a job has to say is in the store.
-    SLUICE_ASSIGN(const pid_t child, start_process({program, "--store=" + store.path(),
-                                                    fmt::format("--threads={}", provider.threads),
-                                                    digest_hex(keys[i])},
-                                                   {}));
+    SLUICE_ASSIGN(const pid_t child, start_process(command, {}));
     wait_for(child);
     if (!interrupted() && !events.ended(keys[i])) stopped = true;
     return {};

@@ -8,6 +8,7 @@
 #include "common/base/digest.h"
 #include "common/base/result.h"
 #include "common/store/store.h"
+#include "orchestrator/store/remote_url.h"
 
 namespace sluice {
 
@@ -22,11 +23,13 @@ struct JobEvents {
 struct LocalProvider {
   int64_t jobs = 1;     // processes at once
   int64_t threads = 1;  // of each
+  RemoteUrl remote;     // of their store; empty: none
 };
 
 struct SlurmProvider {
   int64_t batch = 10;                // jobs of a task, for a task should take ten seconds
   std::vector<std::string> options;  // more words for sbatch
+  RemoteUrl remote;                  // without a login, which others could read; empty: none
 };
 
 // Runs the jobs, which are in the store. Returns when all have ended, or when events.ended or

@@ -84,8 +84,9 @@ class SlurmRun {
     SLUICE_ASSIGN(const std::string program, find_program("sluice-job"));
     SLUICE_TRY(write_text(
         folder_ + "/task.sh",
-        fmt::format("#!/bin/sh\nexec {} --store={} --keys={}/\"$SLURM_ARRAY_TASK_ID\"\n",
-                    shell_word(program), shell_word(absolute_store()), shell_word(folder_))));
+        fmt::format("#!/bin/sh\nexec {} --store={}{} --keys={}/\"$SLURM_ARRAY_TASK_ID\"\n",
+                    shell_word(program), shell_word(absolute_store()), remote_word(),
+                    shell_word(folder_))));
     std::vector<std::string> command = {"sbatch",
                                         "--parsable",
                                         "--requeue",
@@ -150,6 +151,11 @@ class SlurmRun {
 
   void cancel() {
     if (!array_.empty()) static_cast<void>(run_tool({"scancel", array_}).ok());
+  }
+
+  std::string remote_word() const {
+    const std::string& url = provider_.remote.base;
+    return url.empty() ? "" : " " + shell_word("--remote=" + url);
   }
 
   std::string absolute_store() const {

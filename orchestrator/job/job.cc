@@ -14,6 +14,7 @@
 #include "orchestrator/plan/compile_job.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
+#include "orchestrator/store/remote.h"
 
 namespace sluice {
 namespace {
@@ -181,6 +182,7 @@ Result<std::vector<Digest>> read_keys(std::vector<std::string> texts, const std:
 
 Result<int> run_jobs(const JobRequest& request) {
   Store store(request.store);
+  RemoteStore remote(request.remote, store);
   int code = 0;
   for (const Digest& key : request.keys) {
     const std::optional<Record> record = store.find_job(key);
@@ -190,8 +192,10 @@ Result<int> run_jobs(const JobRequest& request) {
           .with_hint("sluice compile-all writes jobs");
     SLUICE_ASSIGN(const int ended, Job(request, store, *record).run());
     if (interrupted()) return ended;
+    remote.push();
     if (code == 0) code = ended;
   }
+  if (const auto trouble = remote.trouble()) log_warning(kProgram, *trouble);
   return code;
 }
 

@@ -7,12 +7,14 @@
 
 #include "common/base/digest.h"
 #include "common/base/result.h"
+#include "orchestrator/store/remote_url.h"
 
 namespace sluice {
 
 struct JobRequest {
   std::string store;
   std::vector<Digest> keys;  // run in this order
+  RemoteUrl remote;          // empty: none
   std::string threads;       // --threads for the stages; empty: their default
 };
 

@@ -15,12 +15,14 @@ the same time or after it was killed: its product is the same, and appears in th
 whole.
 
 Usage:
-  sluice-job [--threads=N] [--keys=FILE] --store=DIR [<key>...]
+  sluice-job [--threads=N] [--keys=FILE] [--remote=URL] --store=DIR [<key>...]
   sluice-job (--help | --version)
 
 Options:
   --store=DIR   The store, which every machine that runs jobs shares.
   --keys=FILE   Run also the jobs of these keys, one in a line.
+  --remote=URL  A second store behind it, over http:// or https://: what DIR lacks is taken from there,
+                and what jobs made is sent there; docs/farm.md.
   --threads=N   Worker threads of each stage; 0 means one per usable core.
   --help        Print this.
   --version     Print the release.
@@ -32,8 +34,11 @@ sluice::Result<int> run(int argc, char** argv) {
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(kUsage, argc, argv));
   if (const auto answered = sluice::answer_wish(line, "sluice-job", kUsage)) return *answered;
   sluice::JobRequest request{
-      .store = line.text("--store"), .keys = {}, .threads = line.text("--threads")};
+      .store = line.text("--store"), .keys = {}, .remote = {}, .threads = line.text("--threads")};
   SLUICE_ASSIGN(request.keys, sluice::read_keys(line.list("<key>"), line.text("--keys")));
+  if (line.has("--remote")) {
+    SLUICE_ASSIGN(request.remote, sluice::parse_remote_url(line.text("--remote")));
+  }
   return sluice::run_jobs(request);
 }
 

@@ -12,7 +12,6 @@
 namespace sluice {
 namespace {
 
-constexpr char kKind[] = "compile";
 constexpr std::string_view kContent = "content ";
 
 struct Argument {
@@ -55,7 +54,7 @@ Result<void> add_builds(Fields& fields) {
 }  // namespace
 
 Result<Record> record_of(const CompileJob& job, Store& store) {
-  Record record{kKind, {}, {}};
+  Record record{kCompileKind, {}, {}};
   SLUICE_TRY(add_builds(record.fields));
   record.fields.add("input", job.graph);
   SLUICE_ASSIGN(std::string profile, profile_field(job.profile));
@@ -82,7 +81,7 @@ Result<CompileJob> job_of(const Record& record, Store& store, const std::string&
   const auto graph = record.fields.find_digest("input");
   const auto artifact = record.results.find_digest("graph");
   const std::string* profile = record.fields.find("profile");
-  if (record.kind != kKind || !graph || !artifact || profile == nullptr)
+  if (record.kind != kCompileKind || !graph || !artifact || profile == nullptr)
     return make_error(ErrorCode::kBadFile, "the record {} is of no compile",
                       digest_hex(record.key()));
   CompileJob job{

@@ -11,6 +11,8 @@
 
 namespace sluice {
 
+inline constexpr char kCompileKind[] = "compile";  // of the record of such a job
+
 struct CompileJob {
   Digest graph;       // file digest of the imported graph
   Digest artifact;    // its bytes, in the store

@@ -15,11 +15,12 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 # The compiler runs `sluice` and the loader of the very same release. What it opens only when asked:
-# protoc for the text of compiled models, ZeroMQ for services, Leptonica for images.
+# protoc for the text of compiled models, ZeroMQ for services, libcurl for a remote store, Leptonica
+# for images.
 set(CPACK_DEBIAN_COMPILER_PACKAGE_NAME sluice-compiler)
 set(CPACK_DEBIAN_COMPILER_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_COMPILER_PACKAGE_DEPENDS "sluice-runtime (= ${PROJECT_VERSION})")
-set(CPACK_DEBIAN_COMPILER_PACKAGE_RECOMMENDS "protobuf-compiler, libzmq5")
+set(CPACK_DEBIAN_COMPILER_PACKAGE_RECOMMENDS "protobuf-compiler, libzmq5, libcurl4")
 set(CPACK_DEBIAN_COMPILER_PACKAGE_SUGGESTS "liblept5, graphviz")
 set(CPACK_COMPONENT_COMPILER_DESCRIPTION "deep-learning graph compiler: from ONNX to machine code
 Compiles a neural network, given as an ONNX file, into one file of machine
