@@ -431,7 +431,8 @@ class MisbehavingTest(PythonServerCase):
                 elsewhere = {"Location": self.url + "/records/"} if status < 400 else {}
                 self.misbehave(lambda handler: handler.answer(status, b"x", **elsewhere))
                 self.server.requests.clear()
-                self.assertEqual(self.found_with(self.url, warning="answers %d to GET" % status), [])
+                warning = "answers %d to GET" % status
+                self.assertEqual(self.found_with(self.url, warning=warning), [])
                 self.assertEqual(len(self.seen("GET")), 1, "it is not asked again")
 
     def test_a_redirection_gets_no_login(self):
