@@ -60,6 +60,7 @@ Result<CompileRequest> request_from(const CommandLine& line) {
                          .segments = line.text("--segments"),
                          .model = line.text("--model"),
                          .store = line.text("--store"),
+                         .weights_beside = line.text("--weights-beside"),
                          .dump_dir = line.text("--dump-dir"),
                          .stats = line.text("--stats"),
                          .quiet = line.flag("--quiet"),

@@ -23,8 +23,9 @@ struct CompileRequest {
   std::string segments;    // --segments, for the stages that write graphs; empty: not given
   std::string model;       // --model, for the stages that read graphs; empty: not given
   std::string store;       // --store; empty: not given
-  std::string dump_dir;    // empty: none
-  std::string stats;       // JSON file; empty: none
+  std::string weights_beside;  // --weights-beside; empty: the output
+  std::string dump_dir;        // empty: none
+  std::string stats;           // JSON file; empty: none
   Transport transport = Transport::kPipe;
   std::map<std::string, std::string> services;  // endpoint by stage, of services that run already
   uint32_t heartbeat_ms = 1000;
