@@ -446,10 +446,11 @@ def _path_bytes(name, expected, path):
 
 
 class Model:
-    """A compiled model: Model(path, verify_weights=False, weights=None). verify_weights: whether the
-    digests of the weights are checked, which reads all of them. weights: the folder of the weights
-    that are in files (external_weight of compile), or the file of combined weights; None: the
-    folder `weight` beside the model.
+    """A compiled model: Model(path, verify_weights=False, weights=None).
+
+    verify_weights: whether the digests of the weights are checked, which reads all of them
+    weights: the folder of the weights that are in files (external_weight of compile), or the file
+        of combined weights; None: the folder `weight` beside the model
 
     inputs, outputs: a Binding for each, in the model's order
 

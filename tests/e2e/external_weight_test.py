@@ -91,7 +91,8 @@ class Case(ProgramCase):
     def outputs(self, model, *options):
         """The bytes of the outputs of a run with random inputs."""
         folder = self.path("outputs")
-        self.program(0, "sluice-loader", "-q", "--random=3", "--output-dir", folder, *options, model)
+        self.program(0, "sluice-loader", "-q", "--random=3", "--output-dir", folder, *options,
+                     model)
         read = {name: self.read("outputs", name) for name in sorted(os.listdir(folder))}
         shutil.rmtree(folder)
         return read
@@ -161,7 +162,8 @@ class Kinds(Case):
 
     def test_equal_constants_are_one_file(self):
         turned = numpy_helper.from_array(numpy_helper.to_array(matrix("w", 1)).T.copy(), "turned")
-        nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Tanh", ["a"], ["b"]),
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]),
+                 helper.make_node("Tanh", ["a"], ["b"]),
                  helper.make_node("Gemm", ["b", "turned"], ["y"], transB=1)]  # packed alike
         save(self.path("m.onnx"), nodes, [matrix("w", 1), turned])
         outputs = []
@@ -192,7 +194,8 @@ class Kinds(Case):
             self.assertIn(f"weights: 0 bytes here, {bytes_outside} bytes in {text}",
                           self.program(0, "sluice-show", "--summary", self.path("m.om")))
             shown = json.loads(self.program(0, "sluice-show", "--format=json", self.path("m.om")))
-            self.assertEqual([row["offset"] for row in shown["external_weights"]], [0, 4 * SIZE * SIZE])
+            self.assertEqual([row["offset"] for row in shown["external_weights"]],
+                             [0, 4 * SIZE * SIZE])
             self.assertEqual(shown["combined_weights"], option == COMBINED)
             self.program(0, "sluice-show", self.path("m.om"), "-o", self.path("m.txt"))
             self.program(0, "sluice-as", self.path("m.txt"), "--with", self.path("m.om"), "-o",
@@ -206,11 +209,10 @@ class SameBytes(Case):
         for option in (SHARED, COMBINED):
             self.compile(self.path("m.onnx"), "first/m.om", option)
             expected = self.read("first/m.om"), self.weights("first")
-            ways = [["--threads=1"], ["--threads=4"], ["--transport=files"], ["--transport=zmq"]]
-            for index, way in enumerate(ways):
-                self.compile(self.path("m.onnx"), f"{index}/m.om", option, *way)
-                self.assertEqual((self.read(f"{index}/m.om"), self.weights(str(index))), expected, way)
-                shutil.rmtree(self.path(str(index)))
+            for other in ("--threads=1", "--threads=4", "--transport=files", "--transport=zmq"):
+                self.compile(self.path("m.onnx"), "again/m.om", option, other)
+                self.assertEqual((self.read("again/m.om"), self.weights("again")), expected, other)
+                shutil.rmtree(self.path("again"))
             self.compile(self.path("m.onnx"), "other/name.om", option)
             self.assertEqual(self.read("other/name.om"), expected[0])
             shutil.rmtree(self.path("first"))
@@ -231,7 +233,8 @@ class SameBytes(Case):
                      self.path("scheduled.sg"))
         shutil.rmtree(self.path("by"))
         os.makedirs(self.path("by"))
-        self.program(0, "sluice-compile", "-q", self.path("scheduled.sg"), "-o", self.path("by/m.om"))
+        self.program(0, "sluice-compile", "-q", self.path("scheduled.sg"), "-o",
+                     self.path("by/m.om"))
         self.assertEqual((self.read("by/m.om"), self.weights("by")), expected)
 
 
@@ -275,10 +278,10 @@ class Sharing(Case):
         self.program(0, "sluice-build", SHARED, lowered, "-o", self.path("fits/m.om"))
         self.assertGreater(os.path.getsize(self.path("fits/m.om")), limit)
         for option in (SHARED, COMBINED):
-            done = subprocess.run([os.path.join(self.programs, "sluice-build"), option, lowered, "-o",
-                                   self.path("m.om")], capture_output=True, text=True, check=False,
-                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
-                                                                        (limit, limit)))
+            done = subprocess.run([os.path.join(self.programs, "sluice-build"), option, lowered,
+                                   "-o", self.path("m.om")], capture_output=True, text=True,
+                                  check=False, preexec_fn=lambda: resource.setrlimit(
+                                      resource.RLIMIT_FSIZE, (limit, limit)))
             self.assertEqual(done.returncode, 5, done.stderr)
             self.assertEqual(self.weights(), before)
             self.assertFalse(os.path.exists(self.path("m.om")))
@@ -377,9 +380,9 @@ class WrongFiles(Case):
             path = model if option.endswith("0") else self.one(option)[1]
             code = ("import os, sys, sluice; model = sluice.Model(sys.argv[1]); "
                     "os.truncate(sys.argv[2], 0); model.run({'x': [[1.0] * 64] * 2})")
+            environment = {**os.environ, "PYTHONPATH": os.path.dirname(sluice.__file__)}
             done = subprocess.run([sys.executable, "-c", code, model, path], check=False,
-                                  capture_output=True,
-                                  env={**os.environ, "PYTHONPATH": os.path.dirname(sluice.__file__)})
+                                  capture_output=True, env=environment)
             self.assertEqual(done.returncode, -7, done.stderr)  # SIGBUS
 
 
@@ -428,10 +431,9 @@ class Places(Case):
         model = self.model(layers([1, 2]), COMBINED)
         os.rename(model, self.path("new.om"))
         self.refused(3, self.path("new.om"), "SL1009", "weight/new_weight_combined")
-        self.assertEqual(self.outputs(self.path("new.om"),
-                                      "--weights=" + self.path("weight/m_weight_combined")), expected)
-        self.assertEqual(self.outputs(self.path("new.om"), "--verify",
-                                      "--weights=" + self.path("weight/m_weight_combined")), expected)
+        where = "--weights=" + self.path("weight/m_weight_combined")
+        self.assertEqual(self.outputs(self.path("new.om"), where), expected)
+        self.assertEqual(self.outputs(self.path("new.om"), where, "--verify"), expected)
 
     def loaded_from_standard_input(self, model, *options):
         with open(model, "rb") as file:

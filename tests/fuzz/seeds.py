@@ -196,7 +196,8 @@ def pages():
 
 def models():
     return {"control-flow": control_flow(), "shapes": shapes(), "symbols": symbols(), "ops":
-            many_ops(), "mixed": strings(), "nested": nested(), "maps": classified(), "pages": pages(), **appended()}
+            many_ops(), "mixed": strings(), "nested": nested(), "maps": classified(),
+            "pages": pages(), **appended()}
 
 
 def control_frames():
