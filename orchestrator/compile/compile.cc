@@ -12,6 +12,7 @@
 #include "common/base/program.h"
 #include "common/base/scratch_folder.h"
 #include "common/base/size_text.h"
+#include "common/base/weights_place.h"
 #include "orchestrator/compile/files.h"
 #include "orchestrator/compile/pipeline.h"
 #include "orchestrator/compile/services.h"
@@ -94,6 +95,7 @@ class Compilation {
     SLUICE_TRY(check_in_time(request_, first_));
     SLUICE_ASSIGN(last_, last_step(request_.stop_after, first_));
     SLUICE_TRY(check_output_is_no_input(request_.output, request_.input));
+    if (builds() && asks_for_weight_files()) SLUICE_TRY(check_has_weights_place(model_name()));
     if (!request_.stats.empty()) {
       SLUICE_TRY(check_output_is_no_input(request_.stats, request_.input));
       SLUICE_ASSIGN(FileWriter file, FileWriter::create(request_.stats));
@@ -128,6 +130,19 @@ class Compilation {
   }
 
  private:
+  bool builds() const { return last_.stage + 1 == kStageNames.size() && last_.pass.empty(); }
+
+  // Returns the name that the compiled model gets; files of its weights are beside that.
+  const std::string& model_name() const {
+    return request_.weights_beside.empty() ? request_.output : request_.weights_beside;
+  }
+
+  bool asks_for_weight_files() const {
+    return std::ranges::any_of(request_.options.semantic, [](const std::string& argument) {
+      return argument.starts_with("--external-weight=") && !argument.ends_with("=0");
+    });
+  }
+
   Result<bool> run_stages(const std::vector<StageRun>& stages, const OutputFile* output,
                           const StageDone& done) const {
     const int descriptor = output != nullptr ? output->descriptor() : STDOUT_FILENO;
@@ -248,6 +263,9 @@ class Compilation {
       if (!request_.model.empty() && i > 0 && !uses_store_)
         stage.options.push_back("--model=" + request_.model);
       add_files(i, stage);
+      // A graph may carry --external-weight, too.
+      if (i + 1 == kStageNames.size() && builds() && (asks_for_weight_files() || first_ > 0))
+        stage.options.push_back("--weights-beside=" + model_name());
       stages.push_back(std::move(stage));
     }
     return stages;

@@ -99,6 +99,7 @@ class StoredStages {
                                             .profile = work_.profile,
                                             .input = product.graph}));
     Record record{work_.stages[i].name, std::move(fields), {}};
+    if (i == kBuild && !work_.keeps_model) return run_stage(i, record, product);
     if (take_found(i, record, product)) return true;
     const StoreLock lock = store_.lock(record.key(), interrupted);
     if (take_found(i, record, product)) return true;  // somebody else has just made it
@@ -139,14 +140,15 @@ class StoredStages {
     if (product.is_of_earlier && !work_.model.empty()) options.push_back("--model=" + work_.model);
     SLUICE_ASSIGN(StageReport report, run_over_file(work_.stages[i], options, product.file,
                                                     is_last ? output_.descriptor() : -1));
-    report.key = digest_hex(record.key());
+    const bool is_kept = !is_last || work_.keeps_model;
+    if (is_kept) report.key = digest_hex(record.key());
     if (!report.ending.clean()) return take_report(i, std::move(report));
     product = {.file = file, .artifact = {}, .graph = {}};
     if (!is_last) {
       SLUICE_ASSIGN(product.graph, graph_digest(file));
       note_bytes(file, report);
     }
-    keep(record, product, report);
+    if (is_kept) keep(record, product, report);
     return take_report(i, std::move(report));
   }
 
