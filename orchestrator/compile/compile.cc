@@ -207,7 +207,8 @@ class Compilation {
         .arguments = {},
         .profile = option_value(request_.options, "profile"),
         .model = absolute_path(request_.model.empty() ? request_.input : request_.model),
-        .folder = scratch_->path()};
+        .folder = scratch_->path(),
+        .keeps_model = !asks_for_weight_files()};
     SLUICE_ASSIGN(work.arguments, semantic_arguments(request_.options));
     SLUICE_ASSIGN(const auto imported, import_model(work, done));
     if (!imported) return false;

@@ -45,15 +45,9 @@ class CompileAll {
     SLUICE_TRY(import_all());
     const std::vector<Digest> keys = open_jobs();
     if (!is_stopped() && !keys.empty()) {
-<<<<<<< HEAD
       const JobEvents events{.began = [this](const Digest& key) { take_begin(key); },
                              .ended = [this](const Digest& key) { return take_end(key); }};
-      SLUICE_TRY(request_.on_slurm ? run_on_slurm(request_.slurm, store_, keys, events)
-                                   : run_locally(request_.local, store_, keys, events));
-=======
-      const auto ended = [this](const Digest& key) { return take_end(key); };
-      SLUICE_TRY(run_jobs(keys, ended));
->>>>>>> remote
+      SLUICE_TRY(run_jobs(keys, events));
     }
     if (const auto fault = store_.fault()) log_warning(kCompileAll, *fault);
     if (const auto trouble = remote_.trouble()) log_warning(kCompileAll, *trouble);
@@ -157,25 +151,22 @@ class CompileAll {
     return keys;
   }
 
-<<<<<<< HEAD
   const std::string& name_of(const Digest& key) const {
     return outcomes_[by_key_.at(key).front()].request.output;
   }
 
   void take_begin(const Digest& key) { progress_.begin(name_of(key)); }
 
-=======
   // Each job would wait again for a server that does not answer.
-  Result<void> run_jobs(const std::vector<Digest>& keys, const JobEnded& ended) {
+  Result<void> run_jobs(const std::vector<Digest>& keys, const JobEvents& events) {
     const RemoteUrl remote = remote_.is_used() ? request_.remote : RemoteUrl();
     LocalProvider local = request_.local;
     SlurmProvider slurm = request_.slurm;
     local.remote = slurm.remote = remote;
-    return request_.on_slurm ? run_on_slurm(slurm, store_, keys, ended)
-                             : run_locally(local, store_, keys, ended);
+    return request_.on_slurm ? run_on_slurm(slurm, store_, keys, events)
+                             : run_locally(local, store_, keys, events);
   }
 
->>>>>>> remote
   bool take_end(const Digest& key) {
     const std::lock_guard lock(mutex_);
     progress_.end(name_of(key));
