@@ -21,6 +21,7 @@
 #include "orchestrator/compile/with_store.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
+#include "orchestrator/store/collect.h"
 #include "orchestrator/store/model_cache.h"
 
 namespace sluice {
@@ -176,6 +177,9 @@ class Compilation {
     SLUICE_TRY(output.commit());
     if (cache_) SLUICE_TRY(note_in_cache(store));
     if (is_copied) SLUICE_TRY(copy_product(path));
+    scratch_.reset();  // its graphs are links to what the store keeps
+    if (const auto kept = collect_if_full(store); !kept && !request_.quiet)
+      log_warning(kProgram, kept.error().message);
     return exit_code_;
   }
 

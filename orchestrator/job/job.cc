@@ -14,6 +14,7 @@
 #include "orchestrator/plan/compile_job.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
+#include "orchestrator/store/collect.h"
 
 namespace sluice {
 namespace {
@@ -192,6 +193,8 @@ Result<int> run_jobs(const JobRequest& request) {
     if (interrupted()) return ended;
     if (code == 0) code = ended;
   }
+  if (const auto kept = collect_if_full(store); !kept)
+    log_warning(kProgram, kept.error().message);
   return code;
 }
 
