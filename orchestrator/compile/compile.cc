@@ -22,6 +22,7 @@
 #include "orchestrator/compile/with_store.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
+#include "orchestrator/store/collect.h"
 #include "orchestrator/store/model_cache.h"
 #include "orchestrator/store/remote.h"
 
@@ -197,6 +198,9 @@ class Compilation {
     remote.push();
     if (const auto trouble = remote.trouble(); trouble && !request_.quiet)
       log_warning(kProgram, *trouble);
+    scratch_.reset();  // its graphs are links to what the store keeps
+    if (const auto kept = collect_if_full(store); !kept && !request_.quiet)
+      log_warning(kProgram, kept.error().message);
     return exit_code_;
   }
 

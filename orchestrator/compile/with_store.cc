@@ -6,6 +6,7 @@
 #include "common/base/files.h"
 #include "common/base/store.h"
 #include "common/graphfile/header.h"
+#include "common/store/store_pins.h"
 #include "orchestrator/compile/files.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/plan/stage_job.h"
@@ -54,7 +55,8 @@ class StoredStages {
         imported_{graph.file, graph.artifact, graph.graph, graph.file.empty()},
         store_(store),
         output_(output),
-        done_(done) {}
+        done_(done),
+        pins_(store.path()) {}
 
   // A product of the store that turns out to be lost or unfit is no reason to fail: then every
   // stage runs.
@@ -100,6 +102,7 @@ class StoredStages {
                                             .input = product.graph}));
     Record record{work_.stages[i].name, std::move(fields), {}};
     if (i == kBuild && !work_.keeps_model) return run_stage(i, record, product);
+    pins_.add(record.key());
     if (take_found(i, record, product)) return true;
     const StoreLock lock = store_.lock(record.key(), interrupted);
     if (take_found(i, record, product)) return true;  // somebody else has just made it
@@ -186,6 +189,7 @@ class StoredStages {
   Store& store_;
   OutputFile& output_;
   const StageDone& done_;
+  StorePins pins_;  // what is found or made is not deleted before the end
   size_t failed_stage_ = 0;
   std::optional<StageReport> failure_;
   bool uses_found_ = true;

@@ -15,6 +15,7 @@
 #include "common/base/program.h"
 #include "common/base/scratch_folder.h"
 #include "common/base/store.h"
+#include "common/store/store_pins.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/compile/with_store.h"
 #include "orchestrator/compile_all/manifest.h"
@@ -22,6 +23,7 @@
 #include "orchestrator/plan/compile_job.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
+#include "orchestrator/store/collect.h"
 #include "orchestrator/store/remote.h"
 
 namespace sluice {
@@ -33,6 +35,7 @@ class CompileAll {
       : request_(request),
         store_(request.store),
         remote_(request.remote, store_),
+        pins_(request.store),
         progress_(request.quiet, compiles.size()) {
     for (CompileRequest& compile : compiles) outcomes_.push_back({.request = std::move(compile)});
   }
@@ -42,6 +45,7 @@ class CompileAll {
       SLUICE_ASSIGN(FileWriter file, FileWriter::create(request_.result));
       result_file_.emplace(std::move(file));
     }
+    pins_.start();
     SLUICE_TRY(import_all());
     const std::vector<Digest> keys = open_jobs();
     if (!is_stopped() && !keys.empty()) {
@@ -90,6 +94,7 @@ class CompileAll {
     job.artifact = store_.keep(graph.bytes());
     SLUICE_ASSIGN(Record record, record_of(job, store_));
     outcome.key = record.key();
+    pins_.add(outcome.key);
     store_.keep_job(record);
     return true;
   }
@@ -246,6 +251,7 @@ class CompileAll {
   const CompileAllRequest& request_;
   Store store_;
   RemoteStore remote_;
+  StorePins pins_;  // jobs that wait need what they were given
   std::vector<Outcome> outcomes_;
   std::map<Digest, std::vector<size_t>> by_key_;
   std::mutex mutex_;
@@ -259,7 +265,10 @@ class CompileAll {
 Result<int> compile_all(const CompileAllRequest& request) {
   SLUICE_ASSIGN(std::vector<CompileRequest> compiles,
                 read_manifest(request.manifest, request.output_folder));
-  return CompileAll(request, std::move(compiles)).run();
+  SLUICE_ASSIGN(const int code, CompileAll(request, std::move(compiles)).run());
+  if (const auto kept = collect_if_full(request.store); !kept)
+    log_warning(kCompileAll, kept.error().message);
+  return code;
 }
 
 }  // namespace sluice

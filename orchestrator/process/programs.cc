@@ -23,6 +23,8 @@ constexpr std::array kTable = {
                "says what a compile of a model will be: engines, memory, what is unsupported"},
     ProgramRow{"run", "sluice-loader", "", "runs a compiled model on input files"},
     ProgramRow{"bench", "sluice-loader", "--bench", "measures a compiled model"},
+    ProgramRow{"cache", "sluice-cache", "",
+               "looks into the folder of a store (--store), and keeps it small"},
     ProgramRow{"conformance", "sluice-conformance", "",
                "compiles, runs and checks every ONNX test case below a folder"},
     ProgramRow{"preprocess", "sluice-preprocess", "",
