@@ -1,6 +1,6 @@
 #include "common/base/weights_place.h"
 
-#include <filesystem>
+#include <string_view>
 
 #include "common/base/files.h"
 
@@ -8,6 +8,7 @@ namespace sluice {
 namespace {
 
 constexpr const char* kFolder = "weight";
+constexpr std::string_view kEnding = ".om";
 
 }  // namespace
 
@@ -24,10 +25,11 @@ std::string WeightsPlace::index_file() const {
 }
 
 WeightsPlace weights_place(const std::string& path) {
-  const std::filesystem::path model(path);
-  const bool is_om = model.extension() == ".om";
-  return {(model.parent_path() / kFolder).string(),
-          (is_om ? model.stem() : model.filename()).string()};
+  const size_t slash = path.rfind('/') + 1;  // npos + 1 is 0
+  std::string name = path.substr(slash);
+  if (name.size() > kEnding.size() && name.ends_with(kEnding))
+    name.resize(name.size() - kEnding.size());
+  return {path.substr(0, slash) + kFolder, std::move(name)};
 }
 
 Result<void> check_has_weights_place(const std::string& path) {

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 
 #include "common/base/files.h"
 #include "common/base/program.h"
@@ -20,38 +19,30 @@ constexpr const char* kNameFolder = "--weights DIR names the folder that has the
 constexpr const char* kOtherFile =
     "put back the file that was compiled with the model, or compile the model again";
 
-bool exists(const std::string& path) {
-  std::error_code failed;
-  return std::filesystem::exists(path, failed);
-}
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 bool is_folder(const std::string& path) {
-  std::error_code failed;
-  return std::filesystem::is_directory(path, failed);
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
-
-bool has_name(const WeightsPath& path) { return !path.model.empty() && path.model != "-"; }
 
 // Returns whether the path that is given is that of the file of combined weights itself.
 bool gives_file(const pb::ModelDef& model, const WeightsPath& path) {
-  return model.combined_weights() && !path.given.empty() && !is_folder(path.given) &&
-         (exists(path.given) || !has_name(path));
+  return model.combined_weights() && !path.given.empty() && !is_folder(path.given);
 }
 
 Result<void> check_findable(const pb::ModelDef& model, const WeightsPath& path) {
-  if (has_name(path) || gives_file(model, path)) return {};
-  if (path.given.empty()) {
-    return make_error(ErrorCode::kMissingSegment,
-                      "{} constants of the model are in files, and standard input has no folder",
-                      model.external_weights_size())
-        .with_hint(kNameFolder);
-  }
-  if (!model.combined_weights()) return {};
+  const bool has_name = !path.model.empty() && path.model != "-";
+  const bool has_folder = has_name || !path.given.empty();
+  const bool needs_name = model.combined_weights() && !gives_file(model, path);
+  if (has_name || (has_folder && !needs_name)) return {};
   return make_error(ErrorCode::kMissingSegment,
-                    "the constants of the model are in a file that is named after it, and standard "
-                    "input has no name")
-      .with_hint(
-          fmt::format("give the file itself: --weights {}/NAME_weight_combined", path.given));
+                    "{} constants of the model are in {}, and standard input has no {}",
+                    model.external_weights_size(),
+                    has_folder ? "a file that is named after it" : "files",
+                    has_folder ? "name" : "folder")
+      .with_hint(has_folder ? "give the file itself: --weights DIR/NAME_weight_combined"
+                            : kNameFolder);
 }
 
 // Returns the place that has the weights of the model, or else the one that they were written to.
@@ -78,28 +69,20 @@ class Opener {
     if (!file_) return cannot_open(what);
     struct stat status{};
     if (::fstat(file_.get(), &status) != 0) return file_error("read", path_);
-    if (!S_ISREG(status.st_mode)) {
-      return make_error(ErrorCode::kBadCompiledModel, "'{}', with {}, is no regular file", path_,
-                        what)
-          .with_hint(kOtherFile);
-    }
+    if (!S_ISREG(status.st_mode)) return other_file(what, "is no regular file");
     if (static_cast<uint64_t>(status.st_size) == bytes) return {};
-    return make_error(ErrorCode::kBadCompiledModel, "'{}', with {}, has {} bytes, expected {}",
-                      path_, what, status.st_size, bytes)
-        .with_hint(kOtherFile);
+    return other_file(what, fmt::format("has {} bytes, expected {}", status.st_size, bytes));
   }
 
   // Checks that a file of combined weights is of this model.
-  Result<void> check_header(const Digest& digest) const {
+  Result<void> check_header(const std::string& what, const Digest& digest) const {
     CombinedHeader header{};
     const ssize_t got = ::pread(file_.get(), &header, sizeof(header), 0);
     if (got == sizeof(header) &&
         std::memcmp(header.magic, kCombinedMagic, sizeof(kCombinedMagic)) == 0 &&
         std::memcmp(header.digest, digest.bytes.data(), sizeof(header.digest)) == 0)
       return {};
-    return make_error(ErrorCode::kBadCompiledModel,
-                      "'{}' does not contain the constants of this model but of another one", path_)
-        .with_hint(kOtherFile);
+    return other_file(what, "has those of another model");
   }
 
   const std::string& path() const { return path_; }
@@ -113,6 +96,11 @@ class Opener {
         .with_hint(kNameFolder);
   }
 
+  Error other_file(const std::string& what, const std::string& fact) const {
+    return make_error(ErrorCode::kBadCompiledModel, "{}: '{}' {}", what, path_, fact)
+        .with_hint(kOtherFile);
+  }
+
   std::string path_;
   Descriptor file_;
 };
@@ -121,11 +109,11 @@ Result<void> open_combined(const pb::ModelDef& model, const std::string& path,
                            const std::function<Result<void>(const WeightFile&)>& take) {
   const int count = model.external_weights_size();
   const uint64_t offset = external_offset(model), bytes = weights_bytes(model) - offset;
-  const std::string first = weight_text(model.external_weights(0));
+  std::string what = weight_text(model.external_weights(0));
+  if (count > 1) what += fmt::format(" and {} more", count - 1);
   Opener opener(path);
-  SLUICE_TRY(opener.open(count == 1 ? first : fmt::format("{} and {} more", first, count - 1),
-                         kOmPage + bytes));
-  SLUICE_TRY(opener.check_header(combined_digest(model)));
+  SLUICE_TRY(opener.open(what, kOmPage + bytes));
+  SLUICE_TRY(opener.check_header(what, combined_digest(model)));
   return take({opener.path(), opener.file(), kOmPage, offset, bytes, 0, count});
 }
 

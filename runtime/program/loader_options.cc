@@ -31,9 +31,9 @@ Options:
                         docs/compiled-model.md.
   --format=FORMAT       Of the files of --output-dir: npy or pb [default: npy].
   --threads=T           Work on T threads; 0 means one for each usable core [default: 0].
-  --weights=DIR         The folder of the weights of a model that was compiled with
-                        --external-weight, or the file of combined weights; the folder `weight`
-                        beside the model when not given.
+  --weights=DIR         The folder of weights that are in files (--external-weight of compile), or
+                        the file of combined weights; the folder `weight` beside the model when not
+                        given.
   --verify              Also check the digests of the weights.
   --bench               Measure: loading, the first run, then --runs runs, then the time of each
                         node. Without --input the inputs are random, and open dims as --dim says.

@@ -371,7 +371,7 @@ class WrongFiles(Case):
         model, path = self.one(COMBINED)
         self.model(layers([3, 4]), COMBINED, name="other/m.om")
         shutil.copy(self.path("other/weight/m_weight_combined"), path)
-        self.refused(3, model, "SL7001", path, "of another one")
+        self.refused(3, model, "SL7001", path, "another model")
 
     def test_a_file_cut_short_ends_the_run_as_that_of_a_model_does(self):
         sluice = import_sluice(self.programs)
@@ -482,6 +482,44 @@ class Places(Case):
         with self.assertRaises(sluice.CompileError) as caught:
             sluice.compile(source, options={"external_weight": 1}, output="/dev/null")
         self.assertIn("'/dev/null' has no folder", str(caught.exception))
+
+
+class Services(Case):
+    def service(self, *options):
+        """The option of a compile that uses a service of sluice-build, which is started here."""
+        endpoint = "ipc://" + self.path("build.socket")
+        service = subprocess.Popen([os.path.join(self.programs, "sluice-build"),
+                                    "--serve=" + endpoint, *options], stderr=subprocess.PIPE)
+        service.stderr.readline()  # that it serves
+
+        def end():
+            service.terminate()
+            service.wait()
+            service.stderr.close()
+        self.addCleanup(end)
+        return ["--transport=zmq", "--service=build=" + endpoint]
+
+    def test_write_where_they_are_allowed_to(self):
+        source = layers([1, 2])(self.path("m.onnx"))
+        self.compile(source, "local/m.om", SHARED)
+        os.makedirs(self.path("served"))
+        how = self.service("--allow-path=" + self.path("served"))
+        self.compile(source, "served/m.om", SHARED, *how)
+        self.assertEqual((self.read("served/m.om"), self.weights("served")),
+                         (self.read("local/m.om"), self.weights("local")))
+        told = self.program(3, "sluice-compile", "-q", PROFILE, SHARED, *how, source, "-o",
+                            self.path("elsewhere.om"))
+        self.assertIn(f"a job names '{self.path('weight')}'", told)
+        self.assertFalse(os.path.exists(self.path("weight")))
+        self.assertFalse(os.path.exists(self.path("elsewhere.om")))
+
+    def test_that_write_nothing_build_models_without_files(self):
+        source = layers([1, 2])(self.path("m.onnx"))
+        lowered = self.path("lowered.sg")
+        self.program(0, "sluice-compile", "-q", PROFILE, source, "-o", lowered,
+                     "--stop-after=subgraph-optimize", "--segments=inline")
+        self.program(0, "sluice-compile", "-q", *self.service(), lowered, "-o", self.path("m.om"))
+        self.outputs(self.path("m.om"))
 
 
 class NoFolder(Case):
