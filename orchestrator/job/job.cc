@@ -197,8 +197,7 @@ Result<int> run_jobs(const JobRequest& request) {
     if (code == 0) code = ended;
   }
   if (const auto trouble = remote.trouble()) log_warning(kProgram, *trouble);
-  if (const auto kept = collect_if_full(store); !kept)
-    log_warning(kProgram, kept.error().message);
+  if (const auto kept = collect_if_full(store); !kept) log_warning(kProgram, kept.error().message);
   return code;
 }
 
