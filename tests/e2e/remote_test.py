@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """sluice compile, compile-all and job with --remote: what one store has made another one finds,
-with the same bytes, over nginx; and whatever a server does, a compile succeeds with the right bytes,
-in bounded time and with one warning.
+with the same bytes, over nginx; and whatever a server does, a compile succeeds with the right
+bytes, in bounded time and with one warning.
 
 usage: remote_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 
