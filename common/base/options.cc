@@ -90,6 +90,8 @@ constexpr std::array kTable = {
               "jobs that a service runs at once; 0 means one per usable core", "", kMaxThreads},
     OptionRow{"split", kNonSemantic, "", "folder for root.sg and one file per distinct subgraph"},
     OptionRow{"kernel", kNonSemantic, "", "file of the specification of a kernel to compile alone"},
+    OptionRow{"kernels-from", kNonSemantic, "",
+              "compiled model to take kernels from, in place of generating them"},
 };
 
 }  // namespace
@@ -154,10 +156,11 @@ std::string option_argument(const OptionRow& row, std::string_view value) {
 }
 
 bool names_file(std::string_view option) {
-  constexpr std::string_view kNames[] = {"annotate", "external-dir",   "model",
-                                         "dump-dir", "stats",          "split",
-                                         "store",    "allow-path",     "propose-sizes",
-                                         "kernel",   "modify-mixlist", "customize-dtypes"};
+  constexpr std::string_view kNames[] = {"annotate",    "external-dir",   "model",
+                                         "dump-dir",    "stats",          "split",
+                                         "store",       "allow-path",     "propose-sizes",
+                                         "kernel",      "modify-mixlist", "customize-dtypes",
+                                         "kernels-from"};
   return std::find(std::begin(kNames), std::end(kNames), option) != std::end(kNames);
 }
 

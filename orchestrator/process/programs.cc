@@ -17,6 +17,8 @@ constexpr std::array kTable = {
                "compiles an ONNX model, or goes on from a .sg file: all five stages in a pipe"},
     ProgramRow{"check", "sluice-check", "",
                "says what a compile of a model will be: engines, memory, what is unsupported"},
+    ProgramRow{"refit", "sluice-refit", "",
+               "makes a compiled model for other weights, without generating code"},
     ProgramRow{"run", "sluice-loader", "", "runs a compiled model on input files"},
     ProgramRow{"bench", "sluice-loader", "--bench", "measures a compiled model"},
     ProgramRow{"conformance", "sluice-conformance", "",
