@@ -96,6 +96,8 @@ constexpr std::array kTable = {
     OptionRow{"kernel", kNonSemantic, "", "file of the specification of a kernel to compile alone"},
     OptionRow{"weights-beside", kNonSemantic, "",
               "the name that the compiled model gets later, which files of weights are put beside"},
+    OptionRow{"kernels-from", kNonSemantic, "",
+              "compiled model to take kernels from, in place of generating them"},
 };
 
 }  // namespace
@@ -160,11 +162,11 @@ std::string option_argument(const OptionRow& row, std::string_view value) {
 }
 
 bool names_file(std::string_view option) {
-  constexpr std::string_view kNames[] = {"annotate",      "external-dir",   "model",
-                                         "dump-dir",      "stats",          "split",
-                                         "store",         "allow-path",     "propose-sizes",
-                                         "kernel",        "modify-mixlist", "customize-dtypes",
-                                         "weights-beside"};
+  constexpr std::string_view kNames[] = {"annotate",       "external-dir",   "model",
+                                         "dump-dir",       "stats",          "split",
+                                         "store",          "allow-path",     "propose-sizes",
+                                         "kernel",         "modify-mixlist", "customize-dtypes",
+                                         "weights-beside", "kernels-from"};
   return std::find(std::begin(kNames), std::end(kNames), option) != std::end(kNames);
 }
 

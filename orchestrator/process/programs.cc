@@ -21,6 +21,8 @@ constexpr std::array kTable = {
                "runs compiles that compile-all has written down in a store"},
     ProgramRow{"check", "sluice-check", "",
                "says what a compile of a model will be: engines, memory, what is unsupported"},
+    ProgramRow{"refit", "sluice-refit", "",
+               "makes a compiled model for other weights, without generating code"},
     ProgramRow{"run", "sluice-loader", "", "runs a compiled model on input files"},
     ProgramRow{"bench", "sluice-loader", "--bench", "measures a compiled model"},
     ProgramRow{"cache", "sluice-cache", "",
