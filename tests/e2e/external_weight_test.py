@@ -500,9 +500,9 @@ class Services(Case):
         return ["--transport=zmq", "--service=build=" + endpoint]
 
     def test_write_where_they_are_allowed_to(self):
-        source = layers([1, 2])(self.path("m.onnx"))
-        self.compile(source, "local/m.om", SHARED)
         os.makedirs(self.path("served"))
+        source = layers([1, 2])(self.path("served/m.onnx"))
+        self.compile(source, "local/m.om", SHARED)
         how = self.service("--allow-path=" + self.path("served"))
         self.compile(source, "served/m.om", SHARED, *how)
         self.assertEqual((self.read("served/m.om"), self.weights("served")),
