@@ -61,9 +61,10 @@ def walked(path):
     """A root graph that reads one constant of several pages, one of less than a page that is no
     small one of the graph file, and calls a part with a constant of its own."""
     few = numpy_helper.from_array(np.linspace(0, 1, 500, dtype=np.float32), "few")
-    nodes = [helper.make_node("MatMul", ["x", "w1"], ["a"]),
-             helper.make_node("Tanh", ["a"], ["b"]),
-             helper.make_node("NonZero", ["b"], ["at"]),
+    nodes = [helper.make_node("MatMul", ["x", "w1"], ["a1"]),
+             helper.make_node("Tanh", ["a1"], ["a2"]),
+             *(helper.make_node("MatMul", [f"a{i}", "w1"], [f"a{i + 1}"]) for i in range(2, 6)),
+             helper.make_node("Sin", ["a6"], ["b"]), helper.make_node("NonZero", ["b"], ["at"]),
              helper.make_node("Split", ["at"], ["rows", "columns"], axis=0),
              helper.make_node("Gather", ["w2", "columns"], ["c"]),
              helper.make_node("ReduceSum", ["c"], ["d"], keepdims=0),
