@@ -119,9 +119,6 @@ void Store::keep_in(std::string_view folder, const Record& record) {
   const auto written = write_in_folder_of(path, [&] { return write_text(path, text); });
   if (!written) return note(written.error().message);
   added_bytes_ += text.size();
-  // Artifacts may have been deleted since they were kept.
-  for (const Digest& digest : record.artifacts())
-    if (::access(store_path(path_, digest).c_str(), F_OK) != 0) ::unlink(path.c_str());
 }
 
 std::optional<Digest> Store::keep_file(const std::string& file) {
