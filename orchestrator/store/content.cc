@@ -39,8 +39,8 @@ bool is_leftover(const FolderEntry& entry, const auto& is_target, int64_t now) {
 bool is_target_at_top(std::string_view name) { return name == "limit" || name == "job"; }
 
 constexpr std::array<std::string_view, 3> kRecordFolders = {kRecords, kJobs, kFailures};
-constexpr std::array<std::string_view, 6> kFolders = {kRecords, kJobs,  kFailures,
-                                                      "locks",  "pins", "batches"};
+constexpr std::array<std::string_view, 7> kFolders = {kRecords, kJobs,     kFailures, "locks",
+                                                      "pins",   "batches", "partial"};
 constexpr std::array<std::string_view, 3> kFiles = {"limit", "size", "cache.conf"};
 
 bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
@@ -151,6 +151,19 @@ Result<void> read_top(StoreContent& content) {
   });
 }
 
+// What has come of artifacts, "abcd…" and "abcd….etag" (orchestrator/store/remote.h).
+Result<void> read_partial(StoreContent& content) {
+  constexpr std::string_view kEtag = ".etag";
+  const std::string folder = content.path + "/partial";
+  return for_each_entry(folder, [&](const FolderEntry& entry) {
+    std::string_view name = entry.name;
+    if (name.ends_with(kEtag)) name.remove_suffix(kEtag.size());
+    if (S_ISREG(entry.status.st_mode) && digest_of_name(name) &&
+        use_of(entry.status) < content.now - kDay)
+      content.leftover.push_back(fmt::format("{}/{}", folder, entry.name));
+  });
+}
+
 }  // namespace
 
 const StoreFile* StoreContent::find_artifact(const Digest& digest) const {
@@ -202,6 +215,7 @@ Result<StoreContent> read_content(const std::string& path) {
   SLUICE_TRY(list_folders(content.path, {}, content.now, of_artifacts));
   SLUICE_TRY(read_folders(std::move(of_artifacts), content));
   SLUICE_TRY(read_top(content));
+  SLUICE_TRY(read_partial(content));
   std::ranges::sort(content.artifacts, {}, &StoreFile::digest);
   std::ranges::sort(content.records, {},
                     [](const StoreRecord& record) { return record.file.digest; });

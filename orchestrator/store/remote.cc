@@ -99,8 +99,9 @@ bool RemoteStore::fetch_record(const Digest& key) {
   if (!may_ask(record_name(key))) return false;
   const std::optional<Record> record = receive_record(key);
   if (!record || (is_of_model(*record) && !has_good_model(*record))) return false;
-  const std::string path = record_path(store_.path(), key);
-  return make_folder_of(path) && write_text(path, record_text(*record));
+  const std::string path = record_path(store_.path(), key), text = record_text(*record);
+  store_.count_added(text.size());
+  return write_in_folder_of(path, [&] { return write_text(path, text); }).ok();
 }
 
 bool RemoteStore::fetch_artifact(const Digest& digest) {
@@ -157,7 +158,12 @@ bool RemoteStore::bring_artifact(const Digest& digest) {
     if (target.etag.empty()) forget(partial);
     return false;
   }
-  if (has_digest(partial, digest)) return give_name(partial, file.get(), path);
+  if (has_digest(partial, digest)) {
+    struct stat status{};
+    if (::fstat(file.get(), &status) == 0)
+      store_.count_added(static_cast<uint64_t>(status.st_size));
+    return give_name(partial, file.get(), path);
+  }
   forget(partial);
   note(fmt::format("has damaged bytes for {}; they are not used", name));
   return false;
