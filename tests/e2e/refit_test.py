@@ -79,7 +79,8 @@ def walked(seed):
     inside = numpy_helper.from_array(random.standard_normal((8, 8)).astype(np.float32), "inside")
     turn = helper.make_graph(
         [node("MatMul", "state inside", "turned"), node("Identity", "running", "on")], "turn",
-        [value("step", [], INT64), value("running", [], TensorProto.BOOL), value("state", ["n", 8])],
+        [value("step", [], INT64), value("running", [], TensorProto.BOOL),
+         value("state", ["n", 8])],
         [value("on", [], TensorProto.BOOL), value("turned", ["n", 8])], [inside])
     then = helper.make_graph([node("MatMul", "looped wt", "t")], "then", [], [value("t", None)])
     otherwise = helper.make_graph([node("MatMul", "looped we", "e")], "else", [],
