@@ -49,26 +49,34 @@ class Chain {
         found.kinds[0] = a.kind, found.kinds[1] = b.kind;
         return found;
       }
-      found.stages.push_back({.kind = a.kind,
-                              .keys = {pair.keys[0], pair.keys[1]},
-                              .differences = differences_of(a, b)});
-      compare_structure(pair, found);
-      const auto input_a = a.fields.find_digest("input"), input_b = b.fields.find_digest("input");
-      found.end = Explanation::End::kItself;
-      if (!input_a || !input_b || input_a == input_b) return found;
-      std::optional<Pair> makers = makers_of(*input_a, *input_b);
-      if (!makers) {
-        found.end =
-            has_imported_input(a.kind) ? Explanation::End::kImported : Explanation::End::kLost;
-        found.inputs[0] = *input_a, found.inputs[1] = *input_b;
-        return found;
-      }
+      add_stage(pair, found);
+      std::optional<Pair> makers = makers_of_inputs(a, b, found);
+      if (!makers) return found;
       pair = *std::move(makers);
     }
     return found;
   }
 
  private:
+  void add_stage(const Pair& pair, Explanation& found) const {
+    found.stages.push_back({.kind = pair.records[0].kind,
+                            .keys = {pair.keys[0], pair.keys[1]},
+                            .differences = differences_of(pair.records[0], pair.records[1])});
+    compare_structure(pair, found);
+  }
+
+  // Returns what made the inputs of two records, or sets the end of the explanation.
+  std::optional<Pair> makers_of_inputs(const Record& a, const Record& b, Explanation& found) const {
+    found.end = Explanation::End::kItself;
+    const auto input_a = a.fields.find_digest("input"), input_b = b.fields.find_digest("input");
+    if (!input_a || !input_b || input_a == input_b) return std::nullopt;
+    std::optional<Pair> makers = makers_of(*input_a, *input_b);
+    if (makers) return makers;
+    found.end = has_imported_input(a.kind) ? Explanation::End::kImported : Explanation::End::kLost;
+    found.inputs[0] = *input_a, found.inputs[1] = *input_b;
+    return std::nullopt;
+  }
+
   std::vector<Record> records_of(const Digest& graph, std::vector<Digest>& keys) const {
     std::vector<Record> records;
     const auto found = makers_.find(graph);

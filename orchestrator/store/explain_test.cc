@@ -107,8 +107,8 @@ TEST_F(ExplainTest, ARecordInBetweenMayBeLost) {
 
 // Options that make no difference have several records for one graph.
 TEST_F(ExplainTest, OfSeveralMakersTheNearestAreCompared) {
-  stage("optimize", "model", "o1", {{"option.skip", "x"}, {"option.math", "default"}});
   stage("optimize", "model", "o1", {{"option.skip", "y"}});
+  stage("optimize", "model", "o1", {{"option.skip", "x"}, {"option.math", "default"}});
   stage("optimize", "model", "o2", {{"option.skip", "y"}, {"profile", "cpu-avx2"}});
   const std::string a = stage("partition", "o1", "p1"), b = stage("partition", "o2", "p2");
   const Explanation found = explained(a, b);
