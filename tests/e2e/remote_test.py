@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """sluice compile, compile-all and job with --remote: what one store has made another one finds,
-with the same bytes, over nginx; and whatever a server does, a compile succeeds with the right bytes,
-in bounded time and with one warning.
+with the same bytes, over nginx; and whatever a server does, a compile succeeds with the right
+bytes, in bounded time and with one warning.
 
 usage: remote_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 
@@ -221,6 +221,20 @@ class NginxTest(RemoteCase):
         self.found_with(self.url)
         self.assertEqual(self.found_with(self.url + "/read"), STAGES)
 
+    def test_compile_all_tells_that_jobs_cannot_send(self):
+        with open(self.path("manifest.json"), "w", encoding="utf-8") as file:
+            json.dump({"matrix": {"models": ["model.onnx"], "dims": [["N=1"], ["N=2"], ["N=3"]],
+                                  "output": "{dims}.om"}}, file)
+        for quiet in [[], ["-q"]]:
+            self.another_store()
+            done = subprocess.run(
+                [os.path.join(self.programs, "sluice-compile-all"), self.path("manifest.json"),
+                 "--store", self.store, "--remote", self.url + "/read", "-o", self.path("out"),
+                 *quiet], capture_output=True, text=True, timeout=300)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("answers 405 to PUT /"), 0 if quiet else 1,
+                             done.stderr)
+
     def test_a_model_cache(self):
         self.found_with(self.url)
         os.mkdir(self.path("cache"))
@@ -333,17 +347,30 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_PUT = do_GET
 
 
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files, self.requests = {}, []
+        self.misbehave = lambda handler, method, name: False
+
+    def handle_error(self, *_):
+        """Clients go away in the middle."""
+
+
 class PythonServerCase(RemoteCase):
     def setUp(self):
         super().setUp()
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.server.files, self.server.requests = {}, []
-        self.behave()
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.addCleanup(self.server.server_close)
-        self.addCleanup(self.server.shutdown)
+        self.server = self.serve()
         self.url = "http://127.0.0.1:%d/some/place" % self.server.server_port
+
+    def serve(self):
+        server = Server()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return server
 
     def behave(self):
         self.server.misbehave = lambda handler, method, name: False
@@ -431,23 +458,18 @@ class MisbehavingTest(PythonServerCase):
                 elsewhere = {"Location": self.url + "/records/"} if status < 400 else {}
                 self.misbehave(lambda handler: handler.answer(status, b"x", **elsewhere))
                 self.server.requests.clear()
-                self.assertEqual(self.found_with(self.url, warning="answers %d to GET" % status), [])
+                told = "answers %d to GET" % status
+                self.assertEqual(self.found_with(self.url, warning=told), [])
                 self.assertEqual(len(self.seen("GET")), 1, "it is not asked again")
 
     def test_a_redirection_gets_no_login(self):
         self.fill()
-        asked = []
-        other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.addCleanup(other.server_close)
-        self.addCleanup(other.shutdown)
-        other.files, other.requests = {}, asked
-        other.misbehave = lambda *_: False
-        threading.Thread(target=other.serve_forever, daemon=True).start()
+        other = self.serve()
         self.misbehave(lambda handler: handler.answer(
             302, Location="http://127.0.0.1:%d%s" % (other.server_port, handler.path)))
         self.found_with(self.url.replace("//", "//me:secret@"), warning="not followed")
         self.assertNotIn("secret", "".join(self.warnings))
-        self.assertEqual(asked, [])
+        self.assertEqual(other.requests, [])
 
     def test_wrong_bytes_of_every_file(self):
         self.fill()
