@@ -733,6 +733,7 @@ class GoneTest(PythonServerCase):
                 time.sleep(0.5)
         self.misbehave(stall)
         self.timed(self.url, 60, "did not finish GET /records/")
+        self.assertEqual(len(self.server.requests), 1)
 
     def test_nonsense(self):
         for text in [b"", b"\r\n\r\n", b"HTTP/1.1 \r\n\r\n", b"HTTP/1.1 000 x\r\n\r\n",
