@@ -405,6 +405,7 @@ class MisbehavingTest(PythonServerCase):
 
     def test_artifacts_are_sent_before_their_records(self):
         self.found_with(self.url)
+        self.assertEqual(len(self.seen("GET")), len(STAGES), "each record is asked for once")
         sent = self.seen("PUT", If_None_Match="*")
         self.assertEqual(len(sent), 2 * len(STAGES))
         for artifact, record in zip(sent[::2], sent[1::2]):
