@@ -49,14 +49,14 @@ ALLOWED = {
     "common/stage": UP_TO_PASS + [WIRE],
     "common/tools": UP_TO_STAGE + [OMFILE, OMCHECK],
     "stages": UP_TO_STAGE,
-    "stages/subgraph-optimize": UP_TO_STAGE + KERNEL_ABI + [STORE],
+    "stages/subgraph-optimize": UP_TO_STAGE + KERNEL_ABI + [STORE, OMFILE],
     "stages/build": UP_TO_STAGE + KERNEL_ABI + [OMFILE, OMCHECK],
     "stages/build/plan_memory": [BASE, OMFILE, "common/tools"],  # a tool: no graph, no stage
     "runtime": RUNTIME,
     "runtime/loader": [BASE, SYMBOLIC, OMFILE, "runtime/device"],
     "runtime/device": [BASE, SYMBOLIC, "common/target/profile.h"],
-    "orchestrator": [BASE, STORE, WIRE, TENSORFILE, "common/graphfile/header.h",
-                     "common/omfile/om_format.h", "common/target/profile.h"],
+    "orchestrator": [BASE, STORE, WIRE, TENSORFILE, OMFILE, "common/graphfile/header.h",
+                     "common/target/profile.h"],
     "scripts": [BASE, TENSORFILE],
     "tests": ["common", "runtime", "stages"],
 }

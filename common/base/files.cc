@@ -43,23 +43,22 @@ struct MappedFile::Map {
 };
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return file_error("open", path);
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return file_error("open", path);
+  return of(fd.get(), path);
+}
+
+Result<MappedFile> MappedFile::of(int fd, const std::string& path) {
   struct stat status{};
   if (::fstat(fd, &status) != 0 || S_ISDIR(status.st_mode)) {
     if (S_ISDIR(status.st_mode)) errno = EISDIR;
-    Error error = file_error("read", path);
-    ::close(fd);
-    return error;
+    return file_error("read", path);
   }
   auto map = std::make_shared<Map>();
   map->path = path;
+  MappedFile file;
   if (!S_ISREG(status.st_mode)) {
-    auto content = read_descriptor(fd);
-    ::close(fd);
-    if (!content) return std::move(content).error();
-    map->content = std::move(content).value();
-    MappedFile file;
+    SLUICE_ASSIGN(map->content, read_descriptor(fd));
     file.bytes_ = map->content;
     file.map_ = std::move(map);
     return file;
@@ -69,15 +68,9 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
       static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
   if (map->size > 0) {
     void* address = ::mmap(nullptr, map->size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (address == MAP_FAILED) {
-      Error error = file_error("map", path);
-      ::close(fd);
-      return error;
-    }
+    if (address == MAP_FAILED) return file_error("map", path);
     map->address = address;
   }
-  ::close(fd);
-  MappedFile file;
   file.bytes_ = {static_cast<const std::byte*>(map->address), map->size};
   file.map_ = std::move(map);
   return file;

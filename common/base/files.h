@@ -27,6 +27,8 @@ Error file_error(const char* action, const std::string& path);
 class MappedFile {
  public:
   static Result<MappedFile> open(const std::string& path);
+  // Does the same with an open file, which stays the caller's.
+  static Result<MappedFile> of(int fd, const std::string& path);
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::string& path() const;
   int64_t mtime_ns() const;  // modification time at open, nanoseconds since 1970

@@ -59,6 +59,10 @@ constexpr std::array kTable = {
               "default|high_precision|high_performance"},
     OptionRow{"disable-reuse-memory", kSemantic, "",
               "nodes, by globs of names and ops, whose results share memory with nothing else"},
+    OptionRow{"external-weight", kSemantic, "0",
+              "where constants of a page and more are: 0, in the compiled model; 1, each in a file "
+              "that models share; 2, in one file",
+              "0|1|2"},
     OptionRow{"threads", kNonSemantic, "0", "worker threads; 0 means one per usable core", "",
               kMaxThreads},
     OptionRow{"dump-dir", kNonSemantic, "", "folder for the text of the graph after each change"},
@@ -90,6 +94,10 @@ constexpr std::array kTable = {
               "jobs that a service runs at once; 0 means one per usable core", "", kMaxThreads},
     OptionRow{"split", kNonSemantic, "", "folder for root.sg and one file per distinct subgraph"},
     OptionRow{"kernel", kNonSemantic, "", "file of the specification of a kernel to compile alone"},
+    OptionRow{"weights-beside", kNonSemantic, "",
+              "the name that the compiled model gets later, which files of weights are put beside"},
+    OptionRow{"kernels-from", kNonSemantic, "",
+              "compiled model to take kernels from, in place of generating them"},
 };
 
 }  // namespace
@@ -154,10 +162,11 @@ std::string option_argument(const OptionRow& row, std::string_view value) {
 }
 
 bool names_file(std::string_view option) {
-  constexpr std::string_view kNames[] = {"annotate", "external-dir",   "model",
-                                         "dump-dir", "stats",          "split",
-                                         "store",    "allow-path",     "propose-sizes",
-                                         "kernel",   "modify-mixlist", "customize-dtypes"};
+  constexpr std::string_view kNames[] = {"annotate",       "external-dir",   "model",
+                                         "dump-dir",       "stats",          "split",
+                                         "store",          "allow-path",     "propose-sizes",
+                                         "kernel",         "modify-mixlist", "customize-dtypes",
+                                         "weights-beside", "kernels-from"};
   return std::find(std::begin(kNames), std::end(kNames), option) != std::end(kNames);
 }
 

@@ -1,5 +1,6 @@
 #include "common/base/store.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -9,13 +10,12 @@
 #include <filesystem>
 
 #include "common/base/files.h"
+#include "common/base/store_size.h"
 
 namespace sluice {
 namespace {
 
-Result<void> make_folder_of(const std::string& path) {
-  return make_directories(std::filesystem::path(path).parent_path().string());
-}
+constexpr int kMaxTrials = 5;
 
 // Returns true when the file has these bytes. The bytes are compared, because a damaged artifact
 // would damage everything made from it.
@@ -39,23 +39,41 @@ bool is_no_entry(const std::string& path) {
   return ::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-Result<void> put_in_store(const std::string& store, const Digest& digest,
-                          std::span<const std::byte> bytes) {
+bool note_use(const std::string& path) {
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_NOW},
+                             {.tv_sec = 0, .tv_nsec = UTIME_OMIT}};
+  return ::utimensat(AT_FDCWD, path.c_str(), times, 0) == 0 || errno != ENOENT;
+}
+
+Result<void> write_in_folder_of(const std::string& path,
+                                const std::function<Result<void>()>& write) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  for (int trial = 1;; ++trial) {
+    SLUICE_TRY(make_directories(folder.string()));
+    Result<void> written = write();
+    std::error_code failed;
+    if (written || trial == kMaxTrials || std::filesystem::exists(folder, failed)) return written;
+  }
+}
+
+Result<uint64_t> put_in_store(const std::string& store, const Digest& digest,
+                              std::span<const std::byte> bytes) {
   const std::string path = store_path(store, digest);
   if (is_no_entry(path))
     return make_error(ErrorCode::kIo, "'{}' in the store is no regular file", path)
         .with_hint("delete it");
-  if (holds(path, bytes)) return {};
-  SLUICE_TRY(make_folder_of(path));
-  return write_file(path, bytes);
+  // A file that has just been deleted is written again.
+  if (holds(path, bytes) && note_use(path)) return uint64_t{0};
+  SLUICE_TRY(write_in_folder_of(path, [&] { return write_file(path, bytes); }));
+  return uint64_t{bytes.size()};
 }
 
 Result<Digest> move_into_store(const std::string& store, TemporaryFile file) {
   SLUICE_ASSIGN(const MappedFile map, MappedFile::open(file.path_of_descriptor()));
   const Digest digest = sha256(map.bytes());
   const std::string path = store_path(store, digest);
-  SLUICE_TRY(make_folder_of(path));
-  SLUICE_TRY(file.commit(path));
+  SLUICE_TRY(write_in_folder_of(path, [&] { return file.commit(path); }));
+  add_to_store_size(store, map.bytes().size());
   return digest;
 }
 

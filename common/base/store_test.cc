@@ -40,6 +40,31 @@ TEST_F(StoreTest, WhatIsThereIsNotWrittenAgain) {
             before - std::chrono::hours(1));
 }
 
+TEST_F(StoreTest, WhatIsAddedIsCounted) {
+  const Digest digest = sha256(std::string_view("abc"));
+  EXPECT_EQ(put_in_store(folder_, digest, bytes_of("abc")).value(), 3u);
+  EXPECT_EQ(put_in_store(folder_, digest, bytes_of("abc")).value(), 0u);
+}
+
+// Somebody may remove a folder that is empty.
+TEST_F(StoreTest, AFolderThatIsRemovedIsMadeAgain) {
+  const std::string path = folder_ + "/ab/file";
+  int trials = 0;
+  const auto write = [&]() -> Result<void> {
+    if (++trials < 3) std::filesystem::remove(folder_ + "/ab");
+    return write_text(path, "text");
+  };
+  EXPECT_TRUE(write_in_folder_of(path, write).ok());
+  EXPECT_EQ(trials, 3);
+  EXPECT_EQ(read_text(path).value(), "text");
+  const auto fail = [&]() -> Result<void> {
+    ++trials;
+    return make_error(ErrorCode::kIo, "another reason");
+  };
+  EXPECT_FALSE(write_in_folder_of(path, fail).ok());
+  EXPECT_EQ(trials, 4) << "the folder is there: the reason is another one";
+}
+
 TEST_F(StoreTest, WhatIsCutOffIsWrittenAgain) {
   const Digest digest = sha256(std::string_view("abc"));
   ASSERT_TRUE(put_in_store(folder_, digest, bytes_of("ab")).ok());

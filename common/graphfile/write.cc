@@ -2,6 +2,7 @@
 #include <map>
 
 #include "common/base/store.h"
+#include "common/base/store_size.h"
 #include "common/graphfile/graphfile.h"
 #include "common/graphfile/header.h"
 #include "common/graphfile/writer.h"
@@ -31,10 +32,27 @@ struct Placement {
   flatbuffers::DetachedBuffer locations;
 };
 
-Result<void> store_segment(const Module& module, SegmentId id, const std::string& store) {
-  SLUICE_ASSIGN(const auto bytes, module.bytes(id));
-  return put_in_store(store, module.segment(id).digest, bytes);
-}
+// Keeps constants in a store, and counts the bytes that it adds.
+class SegmentKeeper {
+ public:
+  explicit SegmentKeeper(const std::string& store) : store_(store) {}
+  ~SegmentKeeper() { add_to_store_size(store_, added_); }
+  SegmentKeeper(const SegmentKeeper&) = delete;
+  SegmentKeeper& operator=(const SegmentKeeper&) = delete;
+
+  bool keep(const Module& module, SegmentId id) {
+    if (store_.empty()) return false;
+    const auto bytes = module.bytes(id);
+    if (!bytes) return false;
+    const auto added = put_in_store(store_, module.segment(id).digest, *bytes);
+    if (added) added_ += *added;
+    return added.ok();
+  }
+
+ private:
+  const std::string& store_;
+  uint64_t added_ = 0;
+};
 
 Result<Placement> place_segments(const Module& module, const Mentioned& mentioned,
                                  const WriteGraphOptions& options) {
@@ -42,6 +60,7 @@ Result<Placement> place_segments(const Module& module, const Mentioned& mentione
   std::map<Digest, uint64_t> placed;
   flatbuffers::FlatBufferBuilder builder(1 << 12);
   std::vector<flatbuffers::Offset<fb::Location>> rows;
+  SegmentKeeper keeper(options.store);
   for (const int32_t id : mentioned.segments.order()) {
     const Segment& segment = module.segment(id);
     if (segment.kind != SegmentKind::kBytes || segment.location.where == Where::kNone) continue;
@@ -55,9 +74,7 @@ Result<Placement> place_segments(const Module& module, const Mentioned& mentione
     }
     const bool is_stored = location.where == Where::kStore && !options.inline_segments;
     // A store that takes no more is no reason to fail: the bytes are then in the file.
-    const bool is_kept =
-        is_stored || (!options.store.empty() && store_segment(module, id, options.store));
-    if (is_kept) {
+    if (is_stored || keeper.keep(module, id)) {
       rows.push_back(fb::CreateLocation(builder, file_id, fb::Where::store));
       continue;
     }

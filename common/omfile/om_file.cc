@@ -1,6 +1,8 @@
 #include "common/omfile/om_file.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
@@ -122,10 +124,15 @@ Result<OmBytes> OmBytes::open(const std::string& path) {
     SLUICE_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
     return copy(bytes);
   }
-  SLUICE_ASSIGN(MappedFile file, MappedFile::open(path));
+  Descriptor open_file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!open_file) return file_error("open", path);
+  SLUICE_ASSIGN(MappedFile file, MappedFile::of(open_file.get(), path));
   OmBytes result;
   result.bytes_ = file.bytes();
   result.owner_ = std::make_shared<MappedFile>(std::move(file));
+  struct stat status{};
+  if (::fstat(open_file.get(), &status) == 0 && S_ISREG(status.st_mode))
+    result.file_ = std::make_shared<const Descriptor>(std::move(open_file));
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "common/base/descriptor.h"
 #include "common/base/result.h"
 #include "common/omfile/om_format.h"
 #include "model.pb.h"
@@ -21,10 +22,14 @@ class OmBytes {
   static Result<OmBytes> copy(std::span<const std::byte> bytes);  // into page-aligned memory
   static OmBytes borrow(std::span<const std::byte> bytes);        // for reading; they outlive it
   std::span<const std::byte> bytes() const { return bytes_; }
+  // Returns the open file that they are a map of; -1: none, or it was closed.
+  int descriptor() const { return file_ ? file_->get() : -1; }
+  void close_file() { file_.reset(); }  // the map stays
 
  private:
   std::shared_ptr<const void> owner_;
   std::span<const std::byte> bytes_;
+  std::shared_ptr<const Descriptor> file_;
 };
 
 struct OmChecks {

@@ -120,7 +120,8 @@ Result<OmHeader> make_header(const pb::ModelDef& model, const std::string& model
 }  // namespace
 
 Result<void> write_om(const std::string& path, pb::ModelDef model,
-                      std::span<const OmSegment> segments, const OmCheck& check) {
+                      std::span<const OmSegment> segments, const OmCheck& check,
+                      const OmFiles& files) {
   model.clear_segments();
   for (const OmSegment& segment : segments) {
     pb::SegmentDef* def = model.add_segments();
@@ -140,6 +141,7 @@ Result<void> write_om(const std::string& path, pb::ModelDef model,
   }
   if (check) SLUICE_TRY(check(model));
   SLUICE_ASSIGN(FileWriter writer, FileWriter::create(path, FileWriter::Order::kRewriting));
+  if (files.write) SLUICE_TRY(files.write(model));
   for (uint64_t left = head_bytes; left > 0; left -= std::min<uint64_t>(left, kZeros.size())) {
     SLUICE_TRY(writer.write(std::span(kZeros).first(std::min<uint64_t>(left, kZeros.size()))));
   }
@@ -153,6 +155,7 @@ Result<void> write_om(const std::string& path, pb::ModelDef model,
   SLUICE_ASSIGN(const OmHeader header, make_header(model, model_bytes, file_bytes));
   SLUICE_TRY(writer.rewrite(0, std::as_bytes(std::span(&header, 1))));
   SLUICE_TRY(writer.rewrite(sizeof(header), std::as_bytes(std::span(model_bytes))));
+  if (files.commit) SLUICE_TRY(files.commit());
   return writer.commit();
 }
 

@@ -34,11 +34,21 @@ struct OmSegment {
 // Checks the description with its segments in their places, but without their digests.
 using OmCheck = std::function<Result<void>(const pb::ModelDef& model)>;
 
+// The files beside a compiled model.
+struct OmFiles {
+  // Writes them and sets their digests in the description, whose length stays. Is called before the
+  // segments are written.
+  std::function<Result<void>(pb::ModelDef& model)> write;
+  // Gives them their names. Is called when the compiled model is whole, before it gets its own.
+  std::function<Result<void>()> commit;
+};
+
 // Writes header, `model` and `segments` in that order, to path; "-" is standard output. Fills
 // model.segments. The same arguments give the same bytes. `check` must pass before the first byte
-// is written. Errors: its own; kInternal when pieces overlap or profile, isa or version do not fit
-// the header; kIo.
+// is written. Errors: its own and those of `files`; kInternal when pieces overlap or profile, isa
+// or version do not fit the header; kIo.
 Result<void> write_om(const std::string& path, pb::ModelDef model,
-                      std::span<const OmSegment> segments, const OmCheck& check = {});
+                      std::span<const OmSegment> segments, const OmCheck& check = {},
+                      const OmFiles& files = {});
 
 }  // namespace sluice

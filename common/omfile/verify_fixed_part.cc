@@ -6,6 +6,7 @@
 
 #include "common/base/dtype.h"
 #include "common/base/limits.h"
+#include "common/omfile/external_weights.h"
 #include "common/omfile/in_place_append.h"
 #include "common/omfile/om_bindings.h"
 #include "common/omfile/om_format.h"
@@ -111,7 +112,7 @@ class FixedPartRules {
   // Sizes the regions. Bindings of parts under a root were not checked with the model's.
   Result<void> size_regions() {
     arena_ends_ = arena_ends(part_.memory());
-    region_bytes_ = {part_.memory().arena_bytes(), segment_bytes(model_, pb::SEGMENT_WEIGHTS)};
+    region_bytes_ = {part_.memory().arena_bytes(), weights_bytes(model_)};
     for (const Bindings* bindings : {&part_inputs(model_, part_), &part_outputs(model_, part_)}) {
       for (const pb::BindingDef& binding : *bindings) {
         if (binding.type() >= static_cast<uint32_t>(model_.types_size()))

@@ -6,6 +6,7 @@
 #include "common/base/dtype.h"
 #include "common/base/engine_name.h"
 #include "common/base/limits.h"
+#include "common/omfile/external_weights.h"
 #include "common/omfile/om_format.h"
 
 namespace sluice {
@@ -198,6 +199,7 @@ Result<void> verify_model(const pb::ModelDef& model) {
   const uint64_t kernels_bytes = segment_bytes(model, pb::SEGMENT_KERNELS);
   for (const pb::KernelDef& kernel : model.kernels())
     SLUICE_TRY(verify_kernel(kernel, kernels_bytes));
+  SLUICE_TRY(verify_external_weights(model));
   SLUICE_TRY(verify_launches(model));
   SLUICE_TRY(verify_sizes(model));
   for (const pb::StateDef& state : model.states()) SLUICE_TRY(verify_state(model, state));

@@ -17,6 +17,9 @@ Common options:
   --disable-reuse-memory=LIST  Give the results of these nodes memory that nothing else uses before
                         or after: globs of names and ops, separated by commas; "*" is all. Travels
                         with the graph.
+  --external-weight=KIND  Where constants of 4096 bytes and more are: 0, in the compiled model; 1,
+                        in files beside it, one each, which models share; 2, in one file beside it.
+                        Travels with the graph.
   --threads=N           Worker threads; 0 means one per usable core [default: 0].
   --passes=LIST         Run exactly these passes, in this order.
   --skip=LIST           Leave these passes out of the default order.

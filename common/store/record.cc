@@ -90,6 +90,15 @@ std::optional<Digest> Fields::find_digest(std::string_view name) const {
 
 Digest Record::key() const { return sha256(key_text(*this)); }
 
+std::vector<Digest> Record::artifacts() const {
+  std::vector<Digest> digests;
+  for (const auto& [name, value] : results.rows()) {
+    const std::optional<Digest> digest = digest_from_hex(value);
+    if (digest && name != "graph") digests.push_back(*digest);
+  }
+  return digests;
+}
+
 std::string record_text(const Record& record) {
   const std::string text = key_text(record) + "\n" + lines_of(record.results);
   return text + "sum " + digest_hex(sha256(text)) + "\n";

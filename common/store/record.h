@@ -45,6 +45,9 @@ struct Record {
   Fields results;
 
   Digest key() const;
+  // Returns the artifacts that it names: results that are digests, except for "graph", by which the
+  // next stage calls its input.
+  std::vector<Digest> artifacts() const;
 };
 
 std::string record_text(const Record& record);

@@ -38,6 +38,17 @@ TEST(RecordTest, ResultsAreNotInTheKey) {
   EXPECT_EQ(other.key(), example().key());
 }
 
+TEST(RecordTest, NamesArtifacts) {
+  Record record = example();
+  EXPECT_EQ(record.artifacts(), std::vector{sha256(std::string_view("bytes"))});
+  record.results.add("entry", "k_1");
+  record.results.add("graph", sha256(std::string_view("graph")));
+  record.results.add("weights", sha256(std::string_view("weights")));
+  EXPECT_EQ(record.artifacts(),
+            (std::vector{sha256(std::string_view("bytes")), sha256(std::string_view("weights"))}));
+  EXPECT_TRUE((Record{"optimize", {}, {}}).artifacts().empty());
+}
+
 // Names and values are told apart, however they are put together.
 TEST(RecordTest, EveryFieldIsInTheKey) {
   const Digest key = example().key();

@@ -1,37 +1,28 @@
 #include "common/store/store.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
 #include <thread>
 
 #include "common/base/store.h"
+#include "common/base/store_size.h"
 
 namespace sluice {
 namespace {
 
-constexpr char kRecords[] = "/records", kJobs[] = "/jobs", kFailures[] = "/failures";
-
-std::string folder_of(const std::string& path) {
-  return std::filesystem::path(path).parent_path().string();
-}
-
-// Sets the time of use, by which `sluice cache gc` chooses; the time of change stays.
-void note_use(const std::string& path) {
-  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_NOW},
-                             {.tv_sec = 0, .tv_nsec = UTIME_OMIT}};
-  ::utimensat(AT_FDCWD, path.c_str(), times, 0);
-}
-
 // Gives an open file another name. The name may exist already, with the same bytes.
 bool link_file(const std::string& file, const std::string& name) {
-  return ::linkat(AT_FDCWD, file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0 ||
-         errno == EEXIST;
+  const auto linked = write_in_folder_of(name, [&]() -> Result<void> {
+    if (::linkat(AT_FDCWD, file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0 ||
+        errno == EEXIST)
+      return {};
+    return file_error("link", name);
+  });
+  return linked.ok();
 }
 
 // A link makes the artifact and the user's file one: nobody shall write into it by accident.
@@ -43,16 +34,10 @@ void make_read_only(const std::string& file) {
 constexpr std::chrono::minutes kLockPatience{10};
 constexpr std::chrono::milliseconds kLockPause{5};
 
-bool is_file_at(const Descriptor& file, const std::string& path) {
-  struct stat ours{}, there{};
-  return ::fstat(file.get(), &ours) == 0 && ::stat(path.c_str(), &there) == 0 &&
-         ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
-}
-
 }  // namespace
 
-std::string record_path(const std::string& store, const Digest& key) {
-  return store_path(store + kRecords, key);
+std::string record_path(const std::string& store, const Digest& key, std::string_view folder) {
+  return store_path(fmt::format("{}/{}", store, folder), key);
 }
 
 std::optional<Record> Store::find(const std::string& kind, const Fields& fields) {
@@ -68,9 +53,9 @@ std::optional<Record> Store::find(const Digest& key) {
 std::optional<Record> Store::find_job(const Digest& key) { return find_in(kJobs, key); }
 std::optional<Record> Store::find_failure(const Digest& key) { return find_in(kFailures, key); }
 
-std::optional<Record> Store::find_in(const char* folder, const Digest& key) {
+std::optional<Record> Store::find_in(std::string_view folder, const Digest& key) {
   if (!is_used()) return std::nullopt;
-  const std::string path = store_path(path_ + folder, key);
+  const std::string path = record_path(path_, key, folder);
   const Result<std::string> text = read_text(path);
   if (!text) return std::nullopt;
   std::optional<Record> record = parse_record(*text);
@@ -105,8 +90,14 @@ std::optional<MappedFile> Store::find_here(const Digest& digest) {
 Digest Store::keep(std::span<const std::byte> bytes) {
   const Digest digest = sha256(bytes);
   if (!is_used()) return digest;
-  if (auto put = put_in_store(path_, digest, bytes); !put) note(put.error().message);
+  put(digest, bytes);
   return digest;
+}
+
+void Store::put(const Digest& digest, std::span<const std::byte> bytes) {
+  const Result<uint64_t> added = put_in_store(path_, digest, bytes);
+  if (!added) return note(added.error().message);
+  added_bytes_ += *added;
 }
 
 void Store::keep(const Record& record) {
@@ -118,15 +109,19 @@ void Store::keep_job(const Record& record) { keep_in(kJobs, record); }
 void Store::keep_failure(const Record& record) { keep_in(kFailures, record); }
 
 void Store::forget_failure(const Digest& key) {
-  if (is_used()) ::unlink(store_path(path_ + kFailures, key).c_str());
+  if (is_used()) ::unlink(record_path(path_, key, kFailures).c_str());
 }
 
-void Store::keep_in(const char* folder, const Record& record) {
+void Store::keep_in(std::string_view folder, const Record& record) {
   if (!is_used()) return;
-  const std::string path = store_path(path_ + folder, record.key());
-  auto written = make_directories(folder_of(path));
-  if (written) written = write_text(path, record_text(record));
-  if (!written) note(written.error().message);
+  const std::string path = record_path(path_, record.key(), folder);
+  const std::string text = record_text(record);
+  const auto written = write_in_folder_of(path, [&] { return write_text(path, text); });
+  if (!written) return note(written.error().message);
+  added_bytes_ += text.size();
+  // Artifacts may have been deleted since they were kept.
+  for (const Digest& digest : record.artifacts())
+    if (::access(store_path(path_, digest).c_str(), F_OK) != 0) ::unlink(path.c_str());
 }
 
 std::optional<Digest> Store::keep_file(const std::string& file) {
@@ -137,26 +132,19 @@ std::optional<Digest> Store::keep_file(const std::string& file) {
   }
   const Digest digest = sha256(map->bytes());
   const std::string path = store_path(path_, digest);
-  const bool is_there = ::access(path.c_str(), F_OK) == 0;
-  if (!is_there && make_directories(folder_of(path)) && link_file(file, path)) {
+  if (::access(path.c_str(), F_OK) != 0 && link_file(file, path)) {
     make_read_only(path);
+    added_bytes_ += map->bytes().size();
     return digest;
   }
-  if (auto put = put_in_store(path_, digest, map->bytes()); !put) note(put.error().message);
+  put(digest, map->bytes());
   return digest;
 }
 
-StoreLock& StoreLock::operator=(StoreLock&& other) noexcept {
-  release();
-  path_ = std::move(other.path_);
-  file_ = std::move(other.file_);
-  return *this;
-}
-
-// The name is removed first, so that nobody can take the lock of a file without one.
-void StoreLock::release() {
-  if (file_) ::unlink(path_.c_str());
-  file_.reset();
+uint64_t Store::take_added_bytes() {
+  const uint64_t bytes = added_bytes_.exchange(0);
+  add_to_store_size(path_, bytes);
+  return bytes;
 }
 
 StoreLock Store::lock(const Digest& key, const std::function<bool()>& stop) const {
@@ -164,13 +152,8 @@ StoreLock Store::lock(const Digest& key, const std::function<bool()>& stop) cons
   const std::string path = path_ + "/locks/" + digest_hex(key);
   const auto end = std::chrono::steady_clock::now() + kLockPatience;
   while (!stop() && std::chrono::steady_clock::now() < end) {
-    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-    if (!file) return {};
-    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
-      if (is_file_at(file, path)) return {path, std::move(file)};
-      continue;  // its owner has just removed it
-    }
-    if (errno != EWOULDBLOCK) return {};
+    StoreLock::Trial trial = StoreLock::try_file(path, StoreLock::Making::kIfMissing);
+    if (!trial.is_held) return std::move(trial.lock);
     std::this_thread::sleep_for(kLockPause);
   }
   return {};

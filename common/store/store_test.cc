@@ -1,9 +1,11 @@
 #include "common/store/store.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <filesystem>
 #include <thread>
 
@@ -187,6 +189,37 @@ TEST_F(StoreOfResultsTest, WhoIsToldToStopDoesNotWait) {
   const StoreLock held = store_.lock(key, [] { return false; });
   const StoreLock other = store_.lock(key, [&] { return ++asked > 3; });
   EXPECT_EQ(asked, 4);
+}
+
+TEST_F(StoreOfResultsTest, ALockIsOfOne) {
+  using Making = StoreLock::Making;
+  const std::string path = file("lock", "");
+  EXPECT_TRUE(StoreLock::try_file(path, Making::kAlways).is_held) << "it is there";
+  {
+    const StoreLock::Trial trial = StoreLock::try_file(path, Making::kNever);
+    EXPECT_TRUE(trial.lock);
+    EXPECT_TRUE(StoreLock::try_file(path, Making::kIfMissing).is_held);
+    EXPECT_FALSE(StoreLock::try_file(path, Making::kNever).lock);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_EQ(StoreLock::try_file(path, Making::kNever).error, ENOENT);
+  StoreLock::try_file(path, Making::kAlways).lock.leave_file();
+  EXPECT_TRUE(std::filesystem::exists(path));
+}
+
+TEST_F(StoreOfResultsTest, WhatIsKeptAgainIsUsed) {
+  const Digest digest = store_.keep(bytes_of("code"));
+  const std::string path = store_path(store_.path(), digest);
+  const timespec old{.tv_sec = 1'000'000'000, .tv_nsec = 0};
+  const timespec times[2] = {old, old};
+  struct stat status{};
+  for (const bool from_file : {false, true}) {
+    ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+    from_file ? store_.keep_file(file("code", "code")) : store_.keep(bytes_of("code"));
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_GT(status.st_atim.tv_sec, old.tv_sec);
+    EXPECT_EQ(status.st_mtim.tv_sec, old.tv_sec);
+  }
 }
 
 TEST_F(StoreOfResultsTest, AStoreThatCannotBeWrittenIsAFaultAndNoError) {

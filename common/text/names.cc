@@ -16,7 +16,9 @@ bool is_shown_constant(const Value& value) {
          value.producer() == nullptr && value.is_used();
 }
 
-std::vector<std::string> value_names(const Graph& graph) {
+namespace {
+
+std::vector<std::string> value_names(const Graph& graph, bool with_constants) {
   std::vector<std::string> names(graph.value_limit());
   UniqueNames unique;
   size_t nameless = 0;
@@ -27,12 +29,22 @@ std::vector<std::string> value_names(const Graph& graph) {
   };
   for (const Value* input : graph.inputs()) add(*input);
   for (const Value& value : graph.values()) {
-    if (is_shown_constant(value)) add(value);
+    if (!is_shown_constant(value)) continue;
+    if (with_constants) add(value);
+    if (!with_constants) names[static_cast<size_t>(value.id())] = "constant";
   }
   for (const Node& node : graph.nodes()) {
     for (size_t i = 0; i < node.output_count(); ++i) add(node.output(i));
   }
   return names;
+}
+
+}  // namespace
+
+std::vector<std::string> value_names(const Graph& graph) { return value_names(graph, true); }
+
+std::vector<std::string> value_names_without_constants(const Graph& graph) {
+  return value_names(graph, false);
 }
 
 std::vector<std::string> graph_names(const Module& module) {

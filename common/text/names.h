@@ -24,6 +24,8 @@ class UniqueNames {
 // Returns the names of the values of a graph, by value id; values without name are numbered in the
 // order in which the text defines them.
 std::vector<std::string> value_names(const Graph& graph);
+// Returns the same names as if the graph had no constants, all of which are called "constant".
+std::vector<std::string> value_names_without_constants(const Graph& graph);
 // Returns the names of the graphs of a module, by graph id.
 std::vector<std::string> graph_names(const Module& module);
 

@@ -10,10 +10,10 @@ namespace {
 
 class Comparison {
  public:
-  std::vector<std::string> run(const Module& a, const Module& b) {
+  std::vector<std::string> run(const Module& a, const Module& b, bool ignores_constants) {
     if (a.level != b.level)
       lines_.push_back(fmt::format("~ level: {} | {}", level_name(a.level), level_name(b.level)));
-    const DiffSide left(a), right(b);
+    const DiffSide left(a, ignores_constants), right(b, ignores_constants);
     for (const auto& [id, name] : in_order(left)) {
       const auto other = right.graphs().find(name);
       if (other == right.graphs().end()) {
@@ -82,8 +82,9 @@ class Comparison {
 
 }  // namespace
 
-std::vector<std::string> find_differences(const Module& a, const Module& b) {
-  return Comparison().run(a, b);
+std::vector<std::string> find_differences(const Module& a, const Module& b,
+                                          bool ignores_constants) {
+  return Comparison().run(a, b, ignores_constants);
 }
 
 }  // namespace sluice

@@ -14,19 +14,31 @@ const std::string& name_of(const Value& value, const std::vector<std::string>& n
 
 }  // namespace
 
-DiffSide::DiffSide(const Module& module) : module_(module), printer_(module) {
+DiffSide::DiffSide(const Module& module, bool ignores_constants)
+    : module_(module), ignores_constants_(ignores_constants), printer_(module) {
   const std::vector<std::string> names = text::graph_names(module);
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (module.has_graph(id)) graphs_.emplace(names[static_cast<size_t>(id)], id);
   }
 }
 
+std::vector<std::string> DiffSide::names_of(const Graph& graph) const {
+  return ignores_constants_ ? text::value_names_without_constants(graph) : text::value_names(graph);
+}
+
+std::string DiffSide::attribute(const AttributeValue& value) const {
+  const auto* constant = ignores_constants_ ? std::get_if<SegmentRef>(&value) : nullptr;
+  return constant == nullptr ? printer_.attribute(value)
+                             : print_type(module_, module_.segment(constant->id).type);
+}
+
 std::vector<DiffEntry> DiffSide::entries(GraphId id) const {
   const Graph& graph = module_.graph(id);
-  const std::vector<std::string> names = text::value_names(graph);
+  const std::vector<std::string> names = names_of(graph);
   std::vector<DiffEntry> result{graph_entry(graph, names)};
   for (const Value& value : graph.values()) {
-    if (text::is_shown_constant(value)) result.push_back(constant_entry(value, names));
+    if (!ignores_constants_ && text::is_shown_constant(value))
+      result.push_back(constant_entry(value, names));
   }
   size_t position = 0;
   for (const Node& node : graph.nodes()) result.push_back(node_entry(node, names, position++));
@@ -39,7 +51,7 @@ void DiffSide::add_value(DiffEntry& entry, const std::string& what, const Value&
     entry.facts.emplace_back("storage of " + what, text::print_storage(module_, *value.storage()));
   if (value.place().buffer >= 0)
     entry.facts.emplace_back("place of " + what, text::print_place(value));
-  if (value.is_constant())
+  if (value.is_constant() && !ignores_constants_)
     entry.facts.emplace_back("content of " + what, printer_.constant(value.segment()));
 }
 
@@ -81,11 +93,12 @@ DiffEntry DiffSide::node_entry(const Node& node, const std::vector<std::string>&
     const std::string operand = node.input(i) == nullptr ? "_" : name_of(*node.input(i), names);
     operands += (i > 0 ? ", " : "") + operand;
     entry.facts.emplace_back(fmt::format("input {}", i), operand);
+    if (ignores_constants_ && node.input(i) != nullptr && text::is_shown_constant(*node.input(i)))
+      add_value(entry, fmt::format("input {}", i), *node.input(i));
   }
   entry.text = fmt::format("{} = {}({})", entry.name, op_name(node.op()), operands);
   for (const Attribute& each : node.attributes()) {
-    entry.facts.emplace_back(fmt::format("attribute '{}'", each.name),
-                             printer_.attribute(each.value));
+    entry.facts.emplace_back(fmt::format("attribute '{}'", each.name), attribute(each.value));
   }
   for (size_t i = 0; i < node.output_count(); ++i) {
     entry.facts.emplace_back(fmt::format("output {}", i), name_of(node.output(i), names));

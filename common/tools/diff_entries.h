@@ -20,12 +20,14 @@ struct DiffEntry {
 
 class DiffSide {
  public:
-  explicit DiffSide(const Module& module);
+  DiffSide(const Module& module, bool ignores_constants);
   const std::map<std::string, GraphId>& graphs() const { return graphs_; }  // by name in the text
   // Returns the graph's own facts, its constants and its nodes, in order.
   std::vector<DiffEntry> entries(GraphId id) const;
 
  private:
+  std::vector<std::string> names_of(const Graph& graph) const;
+  std::string attribute(const AttributeValue& value) const;
   void add_value(DiffEntry& entry, const std::string& what, const Value& value) const;
   void add_placement(DiffEntry& entry, const Placement& placement) const;
   void add_schedule(DiffEntry& entry, const Node& node) const;
@@ -35,6 +37,7 @@ class DiffSide {
                        size_t position) const;
 
   const Module& module_;
+  const bool ignores_constants_;
   text::ModulePrinter printer_;
   std::map<std::string, GraphId> graphs_;
 };

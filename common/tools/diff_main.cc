@@ -24,6 +24,7 @@ apart, their distance, its share of the largest number in <b>, and the cosine be
 --tolerance=0 tells it of all values that differ. Floats are compared across dtypes.
 
 Options:
+  --ignore-constants  Do not compare values of constants, only their types.
   --values            Compare values instead of graphs.
   --tolerance=R       Values differ when they are further apart than R times the largest in <b>
                       [default: 1e-4].
@@ -39,6 +40,7 @@ Result<ExitClass> run(const CommandLine& line) {
   DiffRequest request{line.text("<a>"), line.text("<b>")};
   if (!of_values && request.a == "-" && request.b == "-")
     return make_error(ErrorCode::kUsage, "only one of <a> and <b> may be \"-\"");
+  request.ignores_constants = line.flag("--ignore-constants");
   SLUICE_ASSIGN(request.limit, whole_number(line, "--limit", 999'999'999));
   if (of_values) {
     SLUICE_ASSIGN(request.tolerance, number_from_0(line, "--tolerance"));

@@ -43,7 +43,7 @@ Result<ValueDifferences> compare(const DiffRequest& request) {
 Result<Differences> diff_graphs(const DiffRequest& request) {
   SLUICE_ASSIGN(const Module a, read_graph_file(request.a));
   SLUICE_ASSIGN(const Module b, read_graph_file(request.b));
-  const std::vector<std::string> lines = find_differences(a, b);
+  const std::vector<std::string> lines = find_differences(a, b, request.ignores_constants);
   std::string text = lines_text(lines, request.limit);
   if (request.limit != 0 && lines.size() > request.limit)
     text += fmt::format("and {} more\n", lines.size() - request.limit);

@@ -10,7 +10,8 @@ namespace sluice {
 
 struct DiffRequest {
   std::string a, b;
-  size_t limit = 0;  // lines; 0: all
+  size_t limit = 0;                // lines; 0: all
+  bool ignores_constants = false;  // of graphs
   // The next members are for values only.
   double tolerance = 0;
   // The location of the constants of the graph `b`, when they have moved.

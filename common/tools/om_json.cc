@@ -5,6 +5,7 @@
 
 #include "common/base/dtype.h"
 #include "common/base/json.h"
+#include "common/omfile/external_weights.h"
 #include "common/omfile/om_file.h"
 #include "common/omfile/om_names.h"
 #include "common/omfile/om_types.h"
@@ -77,6 +78,7 @@ class OmJson {
   std::string text() {
     JsonLines file(0);
     add_header(file);
+    if (model_.external_weights_size() > 0) add_external_weights(file);
     add_bindings(file, model_.inputs(), model_.outputs());
     file.add_rows("states", model_.states_size(), [&](int i) { return state(model_.states(i)); });
     add_dims(file);
@@ -105,6 +107,21 @@ class OmJson {
                 uint64_t{om_.segment(static_cast<pb::SegmentKind>(kind)).size()});
     }
     file.add("bytes", bytes);
+  }
+
+  void add_external_weights(JsonLines& file) const {
+    uint64_t offset = external_offset(model_);
+    file.add("combined_weights", model_.combined_weights());
+    file.add_rows("external_weights", model_.external_weights_size(), [&](int i) {
+      const pb::ExternalWeightDef& weight = model_.external_weights(i);
+      Json json;
+      json.set("name", weight.name());
+      json.set("sha256", digest_hex(digest_of(weight)));
+      json.set("offset", offset);
+      json.set("bytes", weight.bytes());
+      offset = next_external_offset(offset, weight.bytes());
+      return json;
+    });
   }
 
   template <typename Bindings>

@@ -8,6 +8,7 @@
 #include "common/base/count_text.h"
 #include "common/omfile/om_file.h"
 #include "common/omfile/om_types.h"
+#include "common/omfile/verify_model.h"
 #include "common/tools/om_text.h"
 
 namespace sluice {
@@ -110,6 +111,23 @@ std::string states_text(const pb::ModelDef& model) {
                      capacity);
 }
 
+// Returns where the constants are: "13888 bytes", or "64 bytes here, 13824 bytes in 2 files
+// weight_SHA256". A file that has several equal constants counts once.
+std::string weights_text(const pb::ModelDef& model) {
+  const uint64_t inside = segment_bytes(model, pb::SEGMENT_WEIGHTS);
+  if (model.external_weights_size() == 0) return fmt::format("{} bytes", inside);
+  std::set<std::string_view> files;
+  uint64_t outside = 0;
+  for (const pb::ExternalWeightDef& weight : model.external_weights()) {
+    const bool is_new = files.insert(weight.digest()).second;
+    if (is_new || model.combined_weights()) outside += weight.bytes();
+  }
+  return fmt::format("{} bytes here, {} bytes in {}", inside, outside,
+                     model.combined_weights()
+                         ? "1 file NAME_weight_combined"
+                         : count_text(files.size(), "file") + " weight_SHA256");
+}
+
 }  // namespace
 
 Result<std::string> om_summary(std::span<const std::byte> bytes) {
@@ -121,9 +139,8 @@ Result<std::string> om_summary(std::span<const std::byte> bytes) {
   text += fmt::format("inputs: {}\n", bindings_text(model, model.inputs()));
   text += fmt::format("outputs: {}\n", bindings_text(model, model.outputs()));
   text += fmt::format("nodes: {}\nengines: {}\n", model.nodes(), engines_text(model));
-  text += fmt::format("weights: {} bytes, kernels: {} with {} bytes\n",
-                      om.segment(pb::SEGMENT_WEIGHTS).size(), model.kernels_size(),
-                      om.segment(pb::SEGMENT_KERNELS).size());
+  text += fmt::format("weights: {}, kernels: {} with {} bytes\n", weights_text(model),
+                      model.kernels_size(), om.segment(pb::SEGMENT_KERNELS).size());
   if (model.states_size() > 0) text += states_text(model);
   if (model.has_root()) {
     text += root_text(model);

@@ -6,6 +6,7 @@
 #include "common/omcheck/stream_checker.h"
 #include "common/omfile/om_file.h"
 #include "common/omfile/om_names.h"
+#include "common/omfile/weight_region.h"
 #include "common/ops/attributes.h"
 #include "common/verify/verify.h"
 
@@ -79,7 +80,7 @@ void find_stored_operands(const Graph& root, std::string& findings) {
 }
 
 // Compares the root graph with the description around it.
-std::string root_findings(const OmFile& om) {
+std::string root_findings(const OmFile& om, uint64_t weights_bytes) {
   const pb::ModelDef& model = *om.model;
   auto module =
       read_graph(om.segment(static_cast<int>(model.root().graph())), nullptr, "root graph");
@@ -96,7 +97,7 @@ std::string root_findings(const OmFile& om) {
   if (model.root().first_node() > model.nodes() ||
       root.node_count() != model.nodes() - model.root().first_node())
     findings += "\n  the root graph has another number of nodes than the model says";
-  find_stray_constants(*module, om.segment(pb::SEGMENT_WEIGHTS).size(), findings);
+  find_stray_constants(*module, weights_bytes, findings);
   find_wrong_calls(model, root, findings);
   find_stored_operands(root, findings);
   return findings;
@@ -150,16 +151,18 @@ Result<void> verify_graph(const Module& module, const std::string& level_text, b
   return hash ? answer(verify_segments(module)) : Result<void>();
 }
 
-Result<OmVerified> verify_om(std::span<const std::byte> bytes, bool hash) {
+Result<OmVerified> verify_om(std::span<const std::byte> bytes, bool hash, const WeightsPath& path) {
   SLUICE_ASSIGN(OmBytes copy, OmBytes::copy(bytes));
   SLUICE_ASSIGN(const OmFile om,
                 read_om(std::move(copy), {.weights = hash, .machine = false, .test_tasks = true}));
+  SLUICE_ASSIGN(const WeightRegion weights, WeightRegion::map(om, path));
+  if (hash) SLUICE_TRY(weights.check_digests());
   std::string findings;
   OmVerified verified;
   if (!NodeNames(*om.model).complete(om.model->nodes()))
     findings += "\n  the names of nodes are not as many as the nodes";
-  if (om.model->has_root()) findings += root_findings(om);
-  const uint64_t weights_bytes = om.segment(pb::SEGMENT_WEIGHTS).size();
+  const uint64_t weights_bytes = weights.bytes().size();
+  if (om.model->has_root()) findings += root_findings(om, weights_bytes);
   for (int i = 0; i < om.model->parts_size(); ++i) {
     const pb::PartDef& part = om.model->parts(i);
     const auto values = static_cast<uint32_t>(part.fixed().value_type_size());

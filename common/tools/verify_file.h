@@ -6,6 +6,7 @@
 
 #include "common/base/result.h"
 #include "common/ir/module.h"
+#include "common/omfile/weight_files.h"
 
 namespace sluice {
 
@@ -20,7 +21,9 @@ struct OmVerified {
 };
 
 // Does the checks of opening the file, then runs the stream and the memory checker on every part.
-// hash: also checks the weights. Returns kDifferent when tasks may collide or read wrong memory.
-Result<OmVerified> verify_om(std::span<const std::byte> bytes, bool hash);
+// hash: also checks the weights, those in files at `weights` too. Returns kDifferent when tasks may
+// collide or read wrong memory.
+Result<OmVerified> verify_om(std::span<const std::byte> bytes, bool hash,
+                             const WeightsPath& weights = {});
 
 }  // namespace sluice

@@ -25,6 +25,8 @@ says so.
 Options:
   --level=LEVEL       Check for another level than the file's: typed, partitioned or lowered.
   --segments          Also hash the constants, or the weights of a compiled model.
+  --weights=DIR       The folder of the weights of a compiled model that are in files, or the file
+                      of combined weights; the folder `weight` beside the model when not given.
   --store=DIR         The folder of constants that the graph was written with.
   --model=FILE        Take the constants from this copy of the model file, external data from the
                       folder it is in.
@@ -39,15 +41,19 @@ Result<ExitClass> run(const CommandLine& line) {
     if (line.has("--level"))
       return make_error(ErrorCode::kBadOption, "--level is for graphs, '{}' is a compiled model",
                         input.name);
-    SLUICE_ASSIGN(const OmVerified verified,
-                  input.checked(verify_om(input.bytes, line.flag("--segments"))));
+    SLUICE_ASSIGN(
+        const OmVerified verified,
+        input.checked(verify_om(input.bytes, line.flag("--segments"),
+                                {.model = input_path(line), .given = line.text("--weights")})));
     for (const std::string& part : verified.unchecked) log_warning("sluice-verify", part);
     if (line.flag("--memory")) SLUICE_TRY(write_tool_text(line, verified.figures));
     return ExitClass::kDone;
   }
-  if (line.flag("--memory"))
-    return make_error(ErrorCode::kUsage, "--memory is for compiled models, '{}' is a graph",
-                      input.name);
+  for (const char* option : {"--memory", "--weights"}) {
+    if (line.has(option))
+      return make_error(ErrorCode::kUsage, "{} is for compiled models, '{}' is a graph", option,
+                        input.name);
+  }
   SLUICE_ASSIGN(Module module, read_graph(input.bytes, input.owner, input.name));
   SLUICE_TRY(find_constants(module, line.text("--store"), line.text("--model")));
   SLUICE_TRY(verify_graph(module, line.text("--level"), line.flag("--segments")));

@@ -63,6 +63,7 @@ Result<CompileRequest> request_from(const CommandLine& line) {
                          .remote = {},
                          .cache_dir = line.text("--graph-compiler-cache-dir"),
                          .graph_key = line.text("--graph-key"),
+                         .weights_beside = line.text("--weights-beside"),
                          .dump_dir = line.text("--dump-dir"),
                          .stats = line.text("--stats"),
                          .quiet = line.flag("--quiet"),

@@ -12,6 +12,7 @@
 #include "common/base/program.h"
 #include "common/base/scratch_folder.h"
 #include "common/base/size_text.h"
+#include "common/base/weights_place.h"
 #include "orchestrator/compile/files.h"
 #include "orchestrator/compile/pipeline.h"
 #include "orchestrator/compile/services.h"
@@ -21,6 +22,7 @@
 #include "orchestrator/compile/with_store.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
+#include "orchestrator/store/collect.h"
 #include "orchestrator/store/model_cache.h"
 #include "orchestrator/store/remote.h"
 
@@ -94,6 +96,7 @@ class Compilation {
     SLUICE_TRY(check_in_time(request_, first_));
     SLUICE_ASSIGN(last_, last_step(request_.stop_after, first_));
     SLUICE_TRY(check_output_is_no_input(request_.output, request_.input));
+    if (builds() && asks_for_weight_files()) SLUICE_TRY(check_has_weights_place(model_name()));
     if (!request_.stats.empty()) {
       SLUICE_TRY(check_output_is_no_input(request_.stats, request_.input));
       SLUICE_ASSIGN(FileWriter file, FileWriter::create(request_.stats));
@@ -128,6 +131,19 @@ class Compilation {
   }
 
  private:
+  bool builds() const { return last_.stage + 1 == kStageNames.size() && last_.pass.empty(); }
+
+  // Returns the name that the compiled model gets; files of its weights are beside that.
+  const std::string& model_name() const {
+    return request_.weights_beside.empty() ? request_.output : request_.weights_beside;
+  }
+
+  bool asks_for_weight_files() const {
+    return std::ranges::any_of(request_.options.semantic, [](const std::string& argument) {
+      return argument.starts_with("--external-weight=") && !argument.ends_with("=0");
+    });
+  }
+
   Result<bool> run_stages(const std::vector<StageRun>& stages, const OutputFile* output,
                           const StageDone& done) const {
     const int descriptor = output != nullptr ? output->descriptor() : STDOUT_FILENO;
@@ -182,6 +198,9 @@ class Compilation {
     remote.push();
     if (const auto trouble = remote.trouble(); trouble && !request_.quiet)
       log_warning(kProgram, *trouble);
+    scratch_.reset();  // its graphs are links to what the store keeps
+    if (const auto kept = collect_if_full(store); !kept && !request_.quiet)
+      log_warning(kProgram, kept.error().message);
     return exit_code_;
   }
 
@@ -192,7 +211,8 @@ class Compilation {
         .arguments = {},
         .profile = option_value(request_.options, "profile"),
         .model = absolute_path(request_.model.empty() ? request_.input : request_.model),
-        .folder = scratch_->path()};
+        .folder = scratch_->path(),
+        .keeps_model = !asks_for_weight_files()};
     SLUICE_ASSIGN(work.arguments, semantic_arguments(request_.options));
     SLUICE_ASSIGN(const auto imported, import_model(work, done));
     if (!imported) return false;
@@ -218,7 +238,10 @@ class Compilation {
   // Returns the options of each stage; with a store those that are not semantic.
   Result<std::vector<std::vector<std::string>>> arguments() const {
     if (!uses_store_) return arguments_of_stages(request_.options, first_, last_.stage);
-    return std::vector<std::vector<std::string>>(kStageNames.size(), request_.options.non_semantic);
+    // What a stage warns of is kept with its product, for those who want to know later.
+    std::vector<std::string> options = request_.options.non_semantic;
+    std::erase(options, "--quiet");
+    return std::vector<std::vector<std::string>>(kStageNames.size(), options);
   }
 
   // Kernels are in the store, and other constants when graphs are to have none.
@@ -245,6 +268,9 @@ class Compilation {
       if (!request_.model.empty() && i > 0 && !uses_store_)
         stage.options.push_back("--model=" + request_.model);
       add_files(i, stage);
+      // A graph may carry --external-weight, too.
+      if (i + 1 == kStageNames.size() && builds() && (asks_for_weight_files() || first_ > 0))
+        stage.options.push_back("--weights-beside=" + model_name());
       stages.push_back(std::move(stage));
     }
     return stages;

@@ -26,6 +26,7 @@ struct CompileRequest {
   std::string store;       // --store; empty: not given
   RemoteUrl remote;        // --remote; empty: not given
   std::string cache_dir, graph_key;  // of the model cache, which is used when both are given
+  std::string weights_beside;        // --weights-beside; empty: the output
   std::string dump_dir;              // empty: none
   std::string stats;                 // JSON file; empty: none
   Transport transport = Transport::kPipe;

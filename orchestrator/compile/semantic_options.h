@@ -40,6 +40,9 @@ inline constexpr char kSemanticOptions[] =
                          high_precision or high_performance; docs/kernels.md.
   --disable-reuse-memory=LIST  Nodes whose results share memory with nothing else: globs of names
                          and ops, separated by commas; "*" is all.
+  --external-weight=KIND  Where constants of 4096 bytes and more are: 0, in the compiled model; 1,
+                         in files of the folder weight beside it, one each, which models share; 2,
+                         in one file there; docs/compiled-model.md.
   --denormals=KIND       flush or ieee: what generated kernels do with |x| < 2^-126.
 )";
 

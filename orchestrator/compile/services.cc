@@ -67,6 +67,7 @@ class OwnService {
 };
 
 std::string absolute(const std::string& path) {
+  if (path == "-") return path;
   std::error_code code;
   const std::filesystem::path whole = std::filesystem::absolute(path, code);
   return code ? path : whole.lexically_normal().string();

@@ -63,6 +63,8 @@ Non-semantic options: they do not change the product.
                          others are started here.
   --heartbeat=MS         How often a service shows that it lives; five times missed are its end
                          [default: 1000].
+  --weights-beside=FILE  The name that the compiled model gets later: the files of --external-weight
+                         are put beside it, not beside that of -o.
   --model=FILE           The model file, when it moved; external data is looked for in its folder.
   --external-dir=DIR     Also take external data of the model from files inside DIR.
 )";

@@ -6,6 +6,7 @@
 #include "common/base/files.h"
 #include "common/base/store.h"
 #include "common/graphfile/header.h"
+#include "common/store/store_pins.h"
 #include "orchestrator/compile/files.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/plan/stage_job.h"
@@ -54,7 +55,8 @@ class StoredStages {
         imported_{graph.file, graph.artifact, graph.graph, graph.file.empty()},
         store_(store),
         output_(output),
-        done_(done) {}
+        done_(done),
+        pins_(store.path()) {}
 
   // A product of the store that turns out to be lost or unfit is no reason to fail: then every
   // stage runs.
@@ -99,6 +101,8 @@ class StoredStages {
                                             .profile = work_.profile,
                                             .input = product.graph}));
     Record record{work_.stages[i].name, std::move(fields), {}};
+    if (i == kBuild && !work_.keeps_model) return run_stage(i, record, product);
+    pins_.add(record.key());
     if (take_found(i, record, product)) return true;
     const StoreLock lock = store_.lock(record.key(), interrupted);
     if (take_found(i, record, product)) return true;  // somebody else has just made it
@@ -139,14 +143,15 @@ class StoredStages {
     if (product.is_of_earlier && !work_.model.empty()) options.push_back("--model=" + work_.model);
     SLUICE_ASSIGN(StageReport report, run_over_file(work_.stages[i], options, product.file,
                                                     is_last ? output_.descriptor() : -1));
-    report.key = digest_hex(record.key());
+    const bool is_kept = !is_last || work_.keeps_model;
+    if (is_kept) report.key = digest_hex(record.key());
     if (!report.ending.clean()) return take_report(i, std::move(report));
     product = {.file = file, .artifact = {}, .graph = {}};
     if (!is_last) {
       SLUICE_ASSIGN(product.graph, graph_digest(file));
       note_bytes(file, report);
     }
-    keep(record, product, report);
+    if (is_kept) keep(record, product, report);
     return take_report(i, std::move(report));
   }
 
@@ -184,6 +189,7 @@ class StoredStages {
   Store& store_;
   OutputFile& output_;
   const StageDone& done_;
+  StorePins pins_;  // what is found or made is not deleted before the end
   size_t failed_stage_ = 0;
   std::optional<StageReport> failure_;
   bool uses_found_ = true;

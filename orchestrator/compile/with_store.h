@@ -21,6 +21,9 @@ struct StoredWork {
   // The file that constants are in, when a graph was made of one elsewhere; empty: graphs know.
   std::string model;
   std::string folder;  // for graphs that are being made
+  // False for a compiled model that is not whole without other files: the last stage then always
+  // runs, and its product is not kept.
+  bool keeps_model = true;
 };
 
 // What the import made: a file, or an artifact of the store.

@@ -15,6 +15,7 @@
 #include "common/base/program.h"
 #include "common/base/scratch_folder.h"
 #include "common/base/store.h"
+#include "common/store/store_pins.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/compile/with_store.h"
 #include "orchestrator/compile_all/manifest.h"
@@ -22,6 +23,7 @@
 #include "orchestrator/plan/compile_job.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
+#include "orchestrator/store/collect.h"
 #include "orchestrator/store/remote.h"
 
 namespace sluice {
@@ -33,6 +35,7 @@ class CompileAll {
       : request_(request),
         store_(request.store),
         remote_(request.remote, store_),
+        pins_(request.store),
         progress_(request.quiet, compiles.size()) {
     for (CompileRequest& compile : compiles) outcomes_.push_back({.request = std::move(compile)});
   }
@@ -42,15 +45,18 @@ class CompileAll {
       SLUICE_ASSIGN(FileWriter file, FileWriter::create(request_.result));
       result_file_.emplace(std::move(file));
     }
+    pins_.start();
     SLUICE_TRY(import_all());
     const std::vector<Digest> keys = open_jobs();
     if (!is_stopped() && !keys.empty()) {
-      const auto ended = [this](const Digest& key) { return take_end(key); };
-      SLUICE_TRY(run_jobs(keys, ended));
+      const JobEvents events{.began = [this](const Digest& key) { take_begin(key); },
+                             .ended = [this](const Digest& key) { return take_end(key); },
+                             .warned = [this](const std::string& text) { take_warning(text); }};
+      SLUICE_TRY(run_jobs(keys, events));
     }
-    progress_.finish();
     if (const auto fault = store_.fault()) log_warning(kCompileAll, *fault);
-    if (const auto trouble = remote_.trouble()) log_warning(kCompileAll, *trouble);
+    const auto trouble = remote_.trouble();
+    if (trouble || job_warning_) log_warning(kCompileAll, trouble ? *trouble : *job_warning_);
     if (result_file_) SLUICE_TRY(write_result());
     return exit_code();
   }
@@ -63,7 +69,9 @@ class CompileAll {
     return parallel_for(outcomes_.size(), jobs, [&](size_t i) -> Result<void> {
       if (is_stopped()) return {};
       Outcome& outcome = outcomes_[i];
+      progress_.begin(outcome.request.output);
       Result<bool> imported = import_one(outcome);
+      progress_.end(outcome.request.output);
       if (!imported) take_error(imported.error(), outcome);
       if (!imported || !*imported) finish(outcome, Status::kFailed);
       return {};
@@ -88,6 +96,7 @@ class CompileAll {
     job.artifact = store_.keep(graph.bytes());
     SLUICE_ASSIGN(Record record, record_of(job, store_));
     outcome.key = record.key();
+    pins_.add(outcome.key);
     store_.keep_job(record);
     return true;
   }
@@ -149,18 +158,31 @@ class CompileAll {
     return keys;
   }
 
+  const std::string& name_of(const Digest& key) const {
+    return outcomes_[by_key_.at(key).front()].request.output;
+  }
+
+  void take_begin(const Digest& key) { progress_.begin(name_of(key)); }
+
+  // Every job may have the same to say.
+  void take_warning(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    if (!job_warning_) job_warning_ = text;
+  }
+
   // Each job would wait again for a server that does not answer.
-  Result<void> run_jobs(const std::vector<Digest>& keys, const JobEnded& ended) {
+  Result<void> run_jobs(const std::vector<Digest>& keys, const JobEvents& events) {
     const RemoteUrl remote = remote_.is_used() ? request_.remote : RemoteUrl();
     LocalProvider local = request_.local;
     SlurmProvider slurm = request_.slurm;
     local.remote = slurm.remote = remote;
-    return request_.on_slurm ? run_on_slurm(slurm, store_, keys, ended)
-                             : run_locally(local, store_, keys, ended);
+    return request_.on_slurm ? run_on_slurm(slurm, store_, keys, events)
+                             : run_locally(local, store_, keys, events);
   }
 
   bool take_end(const Digest& key) {
     const std::lock_guard lock(mutex_);
+    progress_.end(name_of(key));
     for (const size_t i : by_key_[key]) {
       Outcome& outcome = outcomes_[i];
       if (const auto model = find_model(outcome)) {
@@ -237,9 +259,11 @@ class CompileAll {
   const CompileAllRequest& request_;
   Store store_;
   RemoteStore remote_;
+  StorePins pins_;  // jobs that wait need what they were given
   std::vector<Outcome> outcomes_;
   std::map<Digest, std::vector<size_t>> by_key_;
   std::mutex mutex_;
+  std::optional<std::string> job_warning_;
   std::atomic<bool> has_failed_ = false;
   Progress progress_;
   std::optional<FileWriter> result_file_;
@@ -250,7 +274,10 @@ class CompileAll {
 Result<int> compile_all(const CompileAllRequest& request) {
   SLUICE_ASSIGN(std::vector<CompileRequest> compiles,
                 read_manifest(request.manifest, request.output_folder));
-  return CompileAll(request, std::move(compiles)).run();
+  SLUICE_ASSIGN(const int code, CompileAll(request, std::move(compiles)).run());
+  if (const auto kept = collect_if_full(request.store); !kept)
+    log_warning(kCompileAll, kept.error().message);
+  return code;
 }
 
 }  // namespace sluice

@@ -1,8 +1,6 @@
 #include <atomic>
 
-#include "common/base/log.h"
 #include "common/base/parallel.h"
-#include "orchestrator/compile_all/progress.h"
 #include "orchestrator/compile_all/provider.h"
 #include "orchestrator/process/process.h"
 #include "orchestrator/process/programs.h"
@@ -10,8 +8,7 @@
 namespace sluice {
 namespace {
 
-// Returns the warning of a job about the remote store, if there is one. All else that a job has to
-// say is in the store.
+// Returns the warning of a job, if there is one. All else that it has to say is in the store.
 std::string warning_of(const Descriptor& errors) {
   constexpr std::string_view kStart = "sluice-job: warning ";
   const std::string text = memory_file_text(errors);
@@ -24,11 +21,12 @@ std::string warning_of(const Descriptor& errors) {
 }  // namespace
 
 Result<void> run_locally(const LocalProvider& provider, const Store& store,
-                         const std::vector<Digest>& keys, const JobEnded& ended) {
+                         const std::vector<Digest>& keys, const JobEvents& events) {
   SLUICE_ASSIGN(const std::string program, find_program("sluice-job"));
-  std::atomic<bool> stopped = false, has_warned = false;
+  std::atomic<bool> stopped = false;
   return parallel_for(keys.size(), provider.jobs, [&](size_t i) -> Result<void> {
     if (stopped || interrupted()) return {};
+    events.began(keys[i]);
     std::vector<std::string> command = {program, "--store=" + store.path(),
                                         fmt::format("--threads={}", provider.threads),
                                         digest_hex(keys[i])};
@@ -38,8 +36,8 @@ Result<void> run_locally(const LocalProvider& provider, const Store& store,
     SLUICE_ASSIGN(const pid_t child, start_process(command, {-1, -1, errors.get()}));
     wait_for(child);
     const std::string warning = warning_of(errors);
-    if (!warning.empty() && !has_warned.exchange(true)) log_warning(kCompileAll, warning);
-    if (!interrupted() && !ended(keys[i])) stopped = true;
+    if (!warning.empty()) events.warned(warning);
+    if (!interrupted() && !events.ended(keys[i])) stopped = true;
     return {};
   });
 }

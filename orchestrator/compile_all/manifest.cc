@@ -41,7 +41,9 @@ Result<std::string> text_member(const Json& json, const char* name, const std::s
 }
 
 // The options that a manifest may have: those that change the product, and those of the import.
+// Files beside a model are not in the store.
 bool is_of_manifest(const OptionRow& row) {
+  if (row.name == "external-weight") return false;
   return row.kind != OptionKind::kNonSemantic || row.name == "strict" ||
          row.name == "max-constant-bytes";
 }

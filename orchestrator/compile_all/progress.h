@@ -1,14 +1,18 @@
 // What sluice-compile-all tells about its compiles: a line for each that ended and, on a terminal,
-// a last line with how many are left.
+// a table below them of those that run.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
 
 #include "common/base/digest.h"
 #include "common/base/json.h"
+#include "common/base/parallel.h"
 #include "orchestrator/compile/compile.h"
 
 namespace sluice {
@@ -36,15 +40,29 @@ Json outcome_json(const Outcome& outcome);
 class Progress {
  public:
   Progress(bool quiet, size_t count);
+  ~Progress();
+  // What runs, under its name: an import or a job.
+  void begin(const std::string& name);
+  void end(const std::string& name);
   void tell(const Outcome& outcome);
-  void finish();  // clears the last line
 
  private:
-  void tell_remainder();
-  const bool quiet_, on_terminal_;
+  using Clock = std::chrono::steady_clock;
+  void draw_often();
+  std::string table() const;
+  std::string erased() const;  // what takes the table off the terminal
+  void redraw(const std::string& lines);
+
+  const bool quiet_;
+  const bool has_table_;
   const size_t count_;
   size_t ended_ = 0, failed_ = 0, found_ = 0;
+  size_t drawn_ = 0;  // lines of the table that is there
+  std::map<std::string, Clock::time_point> running_;
+  bool is_over_ = false;
   std::mutex mutex_;
+  std::condition_variable over_;
+  Threads threads_;  // must be destroyed first
 };
 
 }  // namespace sluice

@@ -12,9 +12,15 @@
 
 namespace sluice {
 
-// Is told once of each job that ended, from any thread: its product, or its failure, is in the
-// store, or it was lost. Returns whether further jobs are to start.
-using JobEnded = std::function<bool(const Digest& key)>;
+// What a provider tells, from any thread.
+struct JobEvents {
+  std::function<void(const Digest& key)> began;
+  // Once for each job: its product, or its failure, is in the store, or it was lost. Returns
+  // whether further jobs are to start.
+  std::function<bool(const Digest& key)> ended;
+  // A warning of a job that is not in the store, such as one about a remote store.
+  std::function<void(const std::string& text)> warned;
+};
 
 struct LocalProvider {
   int64_t jobs = 1;     // processes at once
@@ -28,12 +34,12 @@ struct SlurmProvider {
   RemoteUrl remote;                  // without a login, which others could read; empty: none
 };
 
-// Runs the jobs, which are in the store. Returns when all have ended, or when `ended` or an
-// interrupt stopped them. Errors: kProgramMissing, kIo.
+// Runs the jobs, which are in the store. Returns when all have ended, or when events.ended or
+// an interrupt stopped them. Errors: kProgramMissing, kIo.
 Result<void> run_locally(const LocalProvider& provider, const Store& store,
-                         const std::vector<Digest>& keys, const JobEnded& ended);
+                         const std::vector<Digest>& keys, const JobEvents& events);
 // Errors: also kIo with what sbatch or squeue said.
 Result<void> run_on_slurm(const SlurmProvider& provider, Store& store,
-                          const std::vector<Digest>& keys, const JobEnded& ended);
+                          const std::vector<Digest>& keys, const JobEvents& events);
 
 }  // namespace sluice

@@ -51,8 +51,8 @@ Error tool_error(const std::string& tool, const Answer& answer) {
 class SlurmRun {
  public:
   SlurmRun(const SlurmProvider& provider, Store& store, const std::vector<Digest>& keys,
-           const JobEnded& ended)
-      : provider_(provider), store_(store), open_(keys), ended_(ended) {}
+           const JobEvents& events)
+      : provider_(provider), store_(store), open_(keys), events_(events) {}
 
   Result<void> run() {
     for (int round = 0; round < kMaxSubmissions && !open_.empty() && !is_stopped(); ++round) {
@@ -97,6 +97,7 @@ class SlurmRun {
     command.push_back(folder_ + "/task.sh");
     SLUICE_ASSIGN(const Answer answer, run_tool(command));
     if (answer.code != 0) return tool_error("sbatch", answer);
+    for (const Digest& key : open_) events_.began(key);
     array_ = answer.out.substr(0, answer.out.find_first_of(";\n"));
     return {};
   }
@@ -145,7 +146,7 @@ class SlurmRun {
 
   void take_end(const Digest& key) {
     std::erase(open_, Digest(key));
-    if (!ended_(key)) stopped_ = true;
+    if (!events_.ended(key)) stopped_ = true;
   }
 
   void cancel() {
@@ -167,7 +168,7 @@ class SlurmRun {
   const SlurmProvider& provider_;
   Store& store_;
   std::vector<Digest> open_;
-  const JobEnded& ended_;
+  const JobEvents& events_;
   std::string folder_, array_;
   int submissions_ = 0, unanswered_ = 0;
   bool stopped_ = false;
@@ -176,8 +177,8 @@ class SlurmRun {
 }  // namespace
 
 Result<void> run_on_slurm(const SlurmProvider& provider, Store& store,
-                          const std::vector<Digest>& keys, const JobEnded& ended) {
-  return SlurmRun(provider, store, keys, ended).run();
+                          const std::vector<Digest>& keys, const JobEvents& events) {
+  return SlurmRun(provider, store, keys, events).run();
 }
 
 }  // namespace sluice

@@ -14,6 +14,7 @@
 #include "orchestrator/plan/compile_job.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
+#include "orchestrator/store/collect.h"
 #include "orchestrator/store/remote.h"
 
 namespace sluice {
@@ -196,6 +197,7 @@ Result<int> run_jobs(const JobRequest& request) {
     if (code == 0) code = ended;
   }
   if (const auto trouble = remote.trouble()) log_warning(kProgram, *trouble);
+  if (const auto kept = collect_if_full(store); !kept) log_warning(kProgram, kept.error().message);
   return code;
 }
 

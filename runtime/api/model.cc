@@ -119,10 +119,17 @@ uint64_t count_bound_parts(const sluice_model* model, int what) {
 const char* sluice_last_error(void) { return sluice::api::last_error.c_str(); }
 
 int sluice_model_open(const char* path, int flags, sluice_model** model) {
+  return sluice_model_open_weights(path, nullptr, flags, model);
+}
+
+int sluice_model_open_weights(const char* path, const char* weights, int flags,
+                              sluice_model** model) {
   return guarded([&]() -> Result<void> {
     *model = nullptr;
     const bool verify = (flags & SLUICE_OPEN_VERIFY_WEIGHTS) != 0;
-    SLUICE_ASSIGN(auto opened, sluice::OpenedModel::open(path, {.verify_weights = verify}));
+    SLUICE_ASSIGN(auto opened,
+                  sluice::OpenedModel::open(path, {.verify_weights = verify,
+                                                   .weights = weights == nullptr ? "" : weights}));
     auto made = std::make_unique<sluice_model>();
     for (const std::string& bytes : opened->def().made_from()) {
       Digest digest;

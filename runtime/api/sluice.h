@@ -78,7 +78,7 @@ typedef struct sluice_tensor {
 
 enum {
   SLUICE_OPEN_VERIFY_WEIGHTS = 1
-}; /* also check the digest of the weights: reads all of them */
+}; /* also check the digests of the weights: reads all of them */
 
 enum {
   SLUICE_COUNT_INPUTS = 0,
@@ -118,6 +118,11 @@ SLUICE_API const char* sluice_last_error(void);
  * change while it is open. flags: 0 or SLUICE_OPEN_VERIFY_WEIGHTS. Costs milliseconds, whatever the
  * size of the weights. */
 SLUICE_API int sluice_model_open(const char* path, int flags, sluice_model** model);
+/* Does the same for a model whose weights are in files (sluice compile --external-weight): weights
+ * is the folder that has them, or the file of combined weights itself. Null or "": the folder
+ * `weight` beside the model. */
+SLUICE_API int sluice_model_open_weights(const char* path, const char* weights, int flags,
+                                         sluice_model** model);
 /* Closes the model. Its runs stay usable until they are destroyed. Null is allowed. */
 SLUICE_API void sluice_model_close(sluice_model* model);
 

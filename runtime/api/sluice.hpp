@@ -38,9 +38,10 @@ struct Map {  // value i belongs to key i
 
 class Model {
  public:
-  explicit Model(const std::string& path, int flags = 0) {
+  // weights: the folder of external weights; empty: beside the model.
+  explicit Model(const std::string& path, int flags = 0, const std::string& weights = {}) {
     sluice_model* model = nullptr;
-    check(sluice_model_open(path.c_str(), flags, &model));
+    check(sluice_model_open_weights(path.c_str(), weights.c_str(), flags, &model));
     model_.reset(model);
   }
   std::vector<Binding> inputs() const { return bindings(SLUICE_COUNT_INPUTS, sluice_model_input); }

@@ -179,7 +179,11 @@ _library = _load()
 _pointer, _size, _u64 = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64
 for _name, _result, _arguments in (
     ("sluice_last_error", ctypes.c_char_p, []),
-    ("sluice_model_open", ctypes.c_int, [ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(_pointer)]),
+    (
+        "sluice_model_open_weights",
+        ctypes.c_int,
+        [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(_pointer)],
+    ),
     ("sluice_model_close", None, [_pointer]),
     ("sluice_model_count", _u64, [_pointer, ctypes.c_int]),
     ("sluice_model_limit_bound_parts", ctypes.c_int, [_pointer, _u64]),
@@ -435,23 +439,33 @@ def _whole_number(name, value, high):
     return number
 
 
+def _path_bytes(name, expected, path):
+    if not isinstance(path, _PATH):
+        raise _wrong_argument(name, expected, path)
+    return os.fsencode(_text_of(name, expected, path))
+
+
 class Model:
-    """A compiled model: Model(path, verify_weights=False). verify_weights: whether the digest of
-    the weights is checked, which reads all of them.
+    """A compiled model: Model(path, verify_weights=False, weights=None).
+
+    verify_weights: whether the digests of the weights are checked, which reads all of them
+    weights: the folder of the weights that are in files (external_weight of compile), or the file
+        of combined weights; None: the folder `weight` beside the model
 
     inputs, outputs: a Binding for each, in the model's order
 
     close() or the end of a `with` closes it; its runs stay usable. Threads may share it.
     """
 
-    def __init__(self, path, verify_weights=False):
+    def __init__(self, path, verify_weights=False, weights=None):
         self._model = _pointer()
-        expected = "the path of a compiled model"
-        if not isinstance(path, _PATH):
-            raise _wrong_argument("path", expected, path)
-        content = os.fsencode(_text_of("path", expected, path))
+        content = _path_bytes("path", "the path of a compiled model", path)
+        expected = "the path of a folder or of a file of combined weights"
+        folder = None if weights is None else _path_bytes("weights", expected, weights)
         flags = 1 if verify_weights else 0
-        _check(_library.sluice_model_open(content, flags, ctypes.byref(self._model)))
+        _check(
+            _library.sluice_model_open_weights(content, folder, flags, ctypes.byref(self._model))
+        )
         self.inputs = self._bindings(_COUNT_INPUTS, _library.sluice_model_input)
         self.outputs = self._bindings(_COUNT_OUTPUTS, _library.sluice_model_output)
 
@@ -674,6 +688,7 @@ _OWN_OPTIONS = (
     "quiet",
     "help",
     "version",
+    "weights-beside",
 )
 
 
@@ -704,7 +719,7 @@ def compile(model, dims=None, profile=None, options=None, progress=None, output=
     command = [_find_compiler(), *flags]
     with _Interrupts() as interrupts, contextlib.ExitStack() as stack:
         files = _Files(model, output, stack, interrupts)
-        command += ["-o", files.product, files.source]
+        command += ["-o", files.product, *files.weights_arguments(), files.source]
         for warning in _run_compiler(command, progress, interrupts, files.names):
             warnings.warn(warning, CompileWarning, stacklevel=2)
         return Model(files.keep())  # which holds the file even where it has no name any more
@@ -813,6 +828,12 @@ class _Files:
         if is_given:
             self.names[self.source] = ""
             self._write_source(model)
+
+    def weights_arguments(self):
+        """Files of weights are beside the product under its last name."""
+        if self._output is None:
+            return []
+        return ["--weights-beside=" + (self._target if self._is_renamed else self._output)]
 
     @staticmethod
     def _folder(stack):

@@ -25,7 +25,7 @@ Result<std::shared_ptr<const OpenedModel>> OpenedModel::open(const std::string& 
                                                              const OpenOptions& options) {
   auto opened = [&]() -> Result<std::shared_ptr<const OpenedModel>> {
     SLUICE_ASSIGN(OmBytes bytes, OmBytes::open(path));
-    return open(std::move(bytes), options);
+    return open(std::move(bytes), options, path);
   }();
   if (!opened) opened.error().file = path;
   return opened;
@@ -33,16 +33,28 @@ Result<std::shared_ptr<const OpenedModel>> OpenedModel::open(const std::string& 
 
 Result<std::shared_ptr<const OpenedModel>> OpenedModel::open(OmBytes bytes,
                                                              const OpenOptions& options) {
+  return open(std::move(bytes), options, {});
+}
+
+Result<std::shared_ptr<const OpenedModel>> OpenedModel::open(OmBytes bytes,
+                                                             const OpenOptions& options,
+                                                             const std::string& path) {
   const OmChecks checks{.weights = options.verify_weights,
                         .machine = true,
                         .test_tasks = options.test_kernels != nullptr};
   std::shared_ptr<OpenedModel> model(new OpenedModel());
   SLUICE_ASSIGN(model->file_, read_om(std::move(bytes), checks));
-  model->weights_ = model->file_.segment(pb::SEGMENT_WEIGHTS);
+  SLUICE_TRY(model->map_weights(options, path));
   model->flush_denormals_ = denormals_flushed(model->def());
   SLUICE_TRY(model->load_kernels(options));
   SLUICE_TRY(model->open_host());
   return std::shared_ptr<const OpenedModel>(std::move(model));
+}
+
+Result<void> OpenedModel::map_weights(const OpenOptions& options, const std::string& path) {
+  SLUICE_ASSIGN(weights_, WeightRegion::map(file_, {.model = path, .given = options.weights}));
+  file_.file.close_file();
+  return options.verify_weights ? weights_.check_digests() : Result<void>();
 }
 
 Result<void> OpenedModel::load_kernels(const OpenOptions& options) {

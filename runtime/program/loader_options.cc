@@ -31,7 +31,10 @@ Options:
                         docs/compiled-model.md.
   --format=FORMAT       Of the files of --output-dir: npy or pb [default: npy].
   --threads=T           Work on T threads; 0 means one for each usable core [default: 0].
-  --verify              Also check the digest of the weights.
+  --weights=DIR         The folder of weights that are in files (--external-weight of compile), or
+                        the file of combined weights; the folder `weight` beside the model when not
+                        given.
+  --verify              Also check the digests of the weights.
   --bench               Measure: loading, the first run, then --runs runs, then the time of each
                         node. Without --input the inputs are random, and open dims as --dim says.
   --json                Print what --bench measured as JSON.
@@ -134,6 +137,7 @@ Result<LoaderOptions> parse_loader_options(int argc, const char* const* argv) {
     SLUICE_ASSIGN(const uint64_t runs, number(line, "--runs", 1, 1'000'000));
     options.runs = static_cast<int>(runs);
   }
+  options.weights = line.text("--weights");
   options.verify_weights = line.flag("--verify");
   options.bench = line.flag("--bench");
   options.json = line.flag("--json");

@@ -23,6 +23,7 @@ struct LoaderOptions {
   std::string output_dir;      // empty: outputs are summed up on standard output
   std::string format = "npy";  // or "pb"
   int threads = 1;
+  std::string weights;  // folder or file of external weights; empty: beside the model
   bool verify_weights = false;
   bool bench = false;
   bool json = false;

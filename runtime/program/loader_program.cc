@@ -41,7 +41,8 @@ Result<std::unique_ptr<Session>> open_session(const LoaderOptions& options,
                                               Measurement& measurement) {
   const double begin = now_ms();
   SLUICE_ASSIGN(auto model,
-                OpenedModel::open(options.model, {.verify_weights = options.verify_weights}));
+                OpenedModel::open(options.model, {.verify_weights = options.verify_weights,
+                                                  .weights = options.weights}));
   const bool has_root = model->def().has_root();
   SLUICE_ASSIGN(auto session,
                 has_root ? make_hybrid_session(model, options.threads, options.bound_parts_bytes)

@@ -1,5 +1,6 @@
 #include "common/stage/stage_main.h"
 #include "stages/build/build.h"
+#include "stages/build/weights/external_files.h"
 
 namespace {
 
@@ -13,9 +14,14 @@ Usage:
 Reads <in>, or standard input when it is absent or "-": a lowered graph, or a scheduled one, which
 is only packaged; or root.sg of sluice-partition --split, followed by its lowered subgraph files.
 With --stop-after it writes the graph: after the last pass, one of level scheduled.
+
+Options:
+  --weights-beside=FILE  The name that the compiled model gets later: the files of --external-weight
+                        are put beside it, not beside that of -o.
 )";
 
 sluice::Result<sluice::Module> run(sluice::Module module, const sluice::StageArgs& args) {
+  SLUICE_TRY(sluice::check_external_files(args));
   return sluice::schedule(std::move(module), args.options, *args.report);
 }
 

@@ -14,7 +14,8 @@ namespace sluice {
 std::span<const Pass> optimize_passes();
 
 // Turns a typed module into a typed one; running it again on its own result changes nothing that
-// matters.
-Result<Module> optimize(Module module, const Options& options, std::vector<PassReport>& report);
+// matters. Resolves --profile=native to an explicit profile, which is stored in the module's
+// options.
+Result<Module> optimize(Module module, Options options, std::vector<PassReport>& report);
 
 }  // namespace sluice

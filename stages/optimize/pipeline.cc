@@ -1,3 +1,4 @@
+#include "common/target/resolve_profile.h"
 #include "stages/optimize/fusion/fusion.h"
 #include "stages/optimize/optimize.h"
 #include "stages/optimize/passes/passes.h"
@@ -116,7 +117,8 @@ constexpr Pass kPasses[] = {
 
 std::span<const Pass> optimize_passes() { return kPasses; }
 
-Result<Module> optimize(Module module, const Options& options, std::vector<PassReport>& report) {
+Result<Module> optimize(Module module, Options options, std::vector<PassReport>& report) {
+  SLUICE_TRY(resolve_profile(options, module));
   SLUICE_ASSIGN(const std::vector<PassReport> passes, run_passes(module, kPasses, options));
   report.insert(report.end(), passes.begin(), passes.end());
   return module;

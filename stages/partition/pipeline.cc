@@ -1,4 +1,4 @@
-#include "common/target/profile.h"
+#include "common/target/resolve_profile.h"
 #include "stages/partition/partition.h"
 #include "stages/partition/passes/passes.h"
 
@@ -37,11 +37,7 @@ constexpr Pass kPasses[] = {
 std::span<const Pass> partition_passes() { return kPasses; }
 
 Result<Module> partition(Module module, Options options, std::vector<PassReport>& report) {
-  SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
-  if (options.text("profile") == "native") {
-    SLUICE_TRY(options.set("profile", profile.name));
-    module.options["profile"] = profile.name;
-  }
+  SLUICE_TRY(resolve_profile(options, module));
   SLUICE_ASSIGN(const std::vector<PassReport> passes, run_passes(module, kPasses, options));
   report.insert(report.end(), passes.begin(), passes.end());
   return module;

@@ -8,6 +8,7 @@ import collections
 import contextlib
 import json
 import os
+import pty
 import random
 import shutil
 import signal
@@ -193,6 +194,23 @@ class CompileAllTest(ManifestCase):
         self.compile_all(MATRIX)
         self.assertFalse(self.statuses()["failed"])
         self.assert_output("a.om", "a.onnx", "--profile=cpu-generic")
+
+    def test_a_table_on_a_terminal(self):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [os.path.join(self.programs, "sluice-compile-all"), "--store", self.store, "-o",
+             self.out, self.manifest(MATRIX)], stderr=theirs)
+        os.close(theirs)
+        told = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while part := os.read(ours, 1 << 16):
+                told += part
+        os.close(ours)
+        self.assertEqual(process.wait(60), 0)
+        self.assertIn(b"0 of 10 ended: 0 found, 0 failed; 1 running", told)
+        self.assertIn(b" s  ", told)
+        self.assertEqual(told.count(b" made "), 10)
+        self.assertTrue(told.endswith(b"\x1b[J"), "the table is gone at the end")
 
     def test_two_runs_at_once(self):
         other = self.start(MATRIX)

@@ -172,13 +172,30 @@ class Orchestrator(unittest.TestCase):
         source = self.path("from.sg", graph_header(1, 2))
         self.assertEqual(self.compile("--skip=optimize:a", source=source).returncode, 3)
 
+    def test_build_is_told_the_name_that_the_model_gets(self):
+        self.compile("--external-weight=2")
+        self.assertEqual(self.arguments_of("build"), ["--weights-beside=" + self.out, "-"])
+        self.assertIn("--external-weight=2", self.arguments_of("preprocess"))
+        self.compile("--external-weight=2", "--weights-beside=other.om")
+        self.assertEqual(self.arguments_of("build"), ["--weights-beside=other.om", "-"])
+        for none in ("--external-weight=0", "--external-weight=1 --stop-after=build:p"):
+            self.compile(*none.split())
+            self.assertNotIn("--weights-beside=" + self.out, self.arguments_of("build"))
+        source = self.path("from.sg", graph_header(3, 4))  # which may carry the option
+        self.compile(source=source)
+        self.assertEqual(self.arguments_of("build"), ["--weights-beside=" + self.out, source])
+        for output in ("-", "/dev/null"):
+            result = self.run_sluice("compile", "--external-weight=1", self.model, "-o", output)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("SL1001: --external-weight puts files beside", result.stderr)
+
     def test_real_stages_know_the_options_they_are_given(self):
         given = ["--input-shape=x:1", "--dim=n=1", "--out-nodes=y", "--zipmap=tensor",
                  "--overridable-inputs=on", "--state=y=x", "--profile=cpu-avx2", "--opt-level=O1",
                  "--symbolic=off", "--stable-order=on",
                  "--static-model-ops-lower-limit=2", "--host-scheduling-max-threshold=1",
                  "--denormals=ieee", "--math=high_precision", "--disable-reuse-memory=a*",
-                 "--threads=1",
+                 "--threads=1", "--external-weight=1", "--weights-beside=w",
                  "--precision-mode=allow_mix_precision", "--modify-mixlist=l",
                  "--customize-dtypes=t",
                  "--dump-dir", self.path("dump"), "--stats", self.path("stats.json"),

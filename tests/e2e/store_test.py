@@ -60,7 +60,8 @@ class StoreCase(ProgramCase):
     def compiled(self, *options, model=None):
         """The bytes of a compile without a store."""
         out = self.path("plain.om")
-        done = self.run_compile(model or self.model, out, self.profile, "-q", *options)
+        done = self.run_compile(model or self.model, out, self.profile,
+                                *[option for option in options if option != "-q"])
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(out, "rb") as file:
             return file.read()
@@ -337,6 +338,11 @@ class SharedTest(StoreCase):
         self.assertIn("sluice-build: warning nodes that run one by one", told[0])
         self.assertEqual(self.found("--symbolic=off"), STAGES)
         self.assertEqual(self.warnings, told)
+        shutil.rmtree(self.store)
+        self.found("--symbolic=off", "-q")
+        self.assertEqual(self.warnings, [])
+        self.assertEqual(self.found("--symbolic=off"), STAGES)
+        self.assertEqual(self.warnings, told, "those of a quiet compile, too")
 
     def test_an_error_is_told_once_and_not_kept(self):
         for _ in range(2):

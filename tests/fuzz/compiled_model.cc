@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <map>
 
 #include "common/base/digest.h"
+#include "common/base/files.h"
+#include "common/base/weights_place.h"
+#include "common/omfile/external_weights.h"
 #include "common/omfile/model_builder_testing.h"
 #include "common/omfile/om_bindings.h"
 #include "runtime/executor/hybrid_run.h"
@@ -42,6 +46,24 @@ void seal_segments(Bytes& bytes, const OmHeader& header) {
   const std::string text = model.SerializeAsString();
   if (text.size() == header.model_bytes)
     std::memcpy(bytes.data() + header.model_offset, text.data(), text.size());
+}
+
+std::optional<pb::ModelDef> model_of(std::span<const std::byte> om) {
+  OmHeader header;
+  if (om.size() < sizeof(header)) return std::nullopt;
+  std::memcpy(&header, om.data(), sizeof(header));
+  if (!lies_in(header.model_offset, header.model_bytes, om.size())) return std::nullopt;
+  pb::ModelDef model;
+  if (!model.ParseFromArray(om.data() + header.model_offset, static_cast<int>(header.model_bytes)))
+    return std::nullopt;
+  return model;
+}
+
+// Writes a sparse file. One that is too large for the file system stays shorter.
+void put_file(const std::string& path, std::span<const std::byte> begin, uint64_t bytes) {
+  static_cast<void>(write_file(path, begin).ok());
+  std::error_code too_large;
+  std::filesystem::resize_file(path, bytes, too_large);
 }
 
 void do_nothing(const KernelArgs*, uint32_t, uint32_t) {}
@@ -138,28 +160,45 @@ void seal_om(Bytes& bytes) {
 }
 
 Bytes with_stand_ins(std::span<const std::byte> om) {
-  OmHeader header;
-  if (om.size() < sizeof(header)) return {};
-  std::memcpy(&header, om.data(), sizeof(header));
-  if (!lies_in(header.model_offset, header.model_bytes, om.size())) return {};
-  pb::ModelDef model;
-  if (!model.ParseFromArray(om.data() + header.model_offset, static_cast<int>(header.model_bytes)))
-    return {};
-  put_stand_ins(model);
+  auto model = model_of(om);
+  if (!model) return {};
+  put_stand_ins(*model);
   std::vector<OmSegment> segments;
-  for (const pb::SegmentDef& segment : model.segments()) {
+  for (const pb::SegmentDef& segment : model->segments()) {
     if (!lies_in(segment.offset(), segment.bytes(), om.size())) return {};
     segments.push_back({.kind = segment.kind(),
                         .pieces = {{0, om.subspan(segment.offset(), segment.bytes())}},
                         .bytes = segment.bytes()});
   }
-  return testing::om_bytes(model, segments);
+  return testing::om_bytes(*model, segments);
+}
+
+MadeWeights make_weights(std::span<const std::byte> om) {
+  const auto model = model_of(om);
+  const bool has_files =
+      model && model->external_weights_size() > 0 && verify_external_weights(*model);
+  if (!has_files) return {};
+  auto folder = ScratchFolder::create();
+  if (!folder) return {};
+  const WeightsPlace place{folder->path(), "made"};
+  if (model->combined_weights()) {
+    const uint64_t bytes = weights_bytes(*model) - external_offset(*model);
+    CombinedHeader header{};
+    std::memcpy(header.magic, kCombinedMagic, sizeof(kCombinedMagic));
+    std::memcpy(header.digest, combined_digest(*model).bytes.data(), sizeof(header.digest));
+    put_file(place.combined_file(), std::as_bytes(std::span(&header, 1)), kOmPage + bytes);
+    return {std::move(*folder), place.combined_file()};
+  }
+  for (const pb::ExternalWeightDef& weight : model->external_weights())
+    put_file(place.shared_file(digest_of(weight)), {}, weight.bytes());
+  return {std::move(*folder), place.folder};
 }
 
 Result<std::shared_ptr<const OpenedModel>> open_with_stand_ins(std::span<const std::byte> om) {
   static const TestKernels kernels{{kStandIn, do_nothing}};
+  const MadeWeights weights = make_weights(om);
   SLUICE_ASSIGN(OmBytes bytes, OmBytes::copy(om));
-  return OpenedModel::open(std::move(bytes), {.test_kernels = &kernels});
+  return OpenedModel::open(std::move(bytes), {.weights = weights.path, .test_kernels = &kernels});
 }
 
 std::vector<int64_t> draw_symbols(const pb::ModelDef& model, std::span<const std::byte> entropy,

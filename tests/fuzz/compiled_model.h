@@ -5,9 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "common/base/scratch_folder.h"
 #include "runtime/executor/hybrid_model.h"
 
 namespace sluice::fuzz {
@@ -21,7 +24,17 @@ void seal_om(std::vector<std::byte>& bytes);
 // bytes contain no model.
 std::vector<std::byte> with_stand_ins(std::span<const std::byte> om);
 
-// Opens a model that with_stand_ins made.
+// A folder with the files that the external weights of a model need, and what --weights must be.
+struct MadeWeights {
+  std::optional<ScratchFolder> folder;
+  std::string path;
+};
+
+// Makes those files, of zeros, as large as the model says, whatever that is. No folder when it has
+// no such weights.
+MadeWeights make_weights(std::span<const std::byte> om);
+
+// Opens a model that with_stand_ins made, with files of weights that fit.
 Result<std::shared_ptr<const OpenedModel>> open_with_stand_ins(std::span<const std::byte> om);
 
 // Draws values of ModelDef.sizes.symbols from the entropy: tiny ones, or with `any` now and then

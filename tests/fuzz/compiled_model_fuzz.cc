@@ -14,13 +14,16 @@ namespace {
 using namespace sluice;
 
 void open_and_verify(const std::vector<std::byte>& bytes) {
-  const auto verified = within_memory([&] { return verify_om(bytes, true); });
+  const fuzz::MadeWeights weights = fuzz::make_weights(bytes);
+  const bool hash = weights.path.empty();  // files may be as large as sparse files can be
+  const auto verified =
+      within_memory([&] { return verify_om(bytes, hash, {.model = {}, .given = weights.path}); });
   if (!verified) fuzz::expect_unsupported_reason(verified.error());
   const auto shown = within_memory([&] { return om_json(bytes); });
   if (!shown) fuzz::expect_unsupported_reason(shown.error());
   const auto opened = within_memory([&]() -> Result<void> {
     SLUICE_ASSIGN(OmBytes copy, OmBytes::copy(bytes));
-    SLUICE_ASSIGN(const auto model, OpenedModel::open(std::move(copy)));
+    SLUICE_ASSIGN(const auto model, OpenedModel::open(std::move(copy), {.weights = weights.path}));
     if (model->def().has_root()) {
       SLUICE_ASSIGN(const auto hybrid, HybridModel::lower(model));
     } else {

@@ -35,10 +35,13 @@ import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+
+from google.protobuf.message import DecodeError
 
 import mutators
 import seeds
@@ -220,6 +223,27 @@ def damaged(settings, kind, index):
     return mutators.mutate_graph_file(rng, data, other)
 
 
+def put_weights(settings, folder, data):
+    """The files that the external weights of a compiled model need, sparse, as large as it says."""
+    try:
+        offset, size = struct.unpack_from("<QQ", data, 24)
+        model = settings.model_class().FromString(data[offset:offset + size])
+        os.makedirs(os.path.join(folder, "weight"), exist_ok=True)
+        files = {"weight_" + row.digest.hex(): (b"", row.bytes) for row in model.external_weights}
+        if model.combined_weights:
+            header = hashlib.sha256(b"".join(row.digest for row in model.external_weights))
+            end = 0
+            for row in model.external_weights:
+                end = (end + 4095) // 4096 * 4096 + row.bytes
+            files = {"damaged_weight_combined": (b"SLUICEWT" + header.digest(), 4096 + end)}
+        for name, (begin, size) in files.items():
+            with open(os.path.join(folder, "weight", name), "wb") as file:
+                file.write(begin)
+                file.truncate(size)
+    except (struct.error, OSError, OverflowError, DecodeError):
+        pass  # it has no such files, or they cannot be
+
+
 class Settings:
     """What every trial needs; sent to the processes once."""
 
@@ -264,8 +288,11 @@ def attempt(task):
     try:
         trial = Trial(SETTINGS, folder)
         name = "damaged" + ENDINGS[kind]
+        data = damaged(SETTINGS, kind, index)
         with open(trial.path(name), "wb") as file:
-            file.write(damaged(SETTINGS, kind, index))
+            file.write(data)
+        if kind == "om":
+            put_weights(SETTINGS, folder, data)
         code = TRY[kind](trial, trial.path(name))
         if trial.faults or SETTINGS.only:
             keep(trial, kind, index)

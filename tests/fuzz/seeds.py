@@ -181,9 +181,23 @@ def classified():
     return importlib.import_module("classifiers").RandomForest(["no", "perhaps", "yes"], 1).model()
 
 
+def pages():
+    """Constants of a page and more, which --external-weight puts into files, of a part and of the
+    root."""
+    random = np.random.default_rng(5)
+    nodes = [helper.make_node("MatMul", ["x", "m"], ["h"], name="mul"),
+             helper.make_node("Relu", ["h"], ["r"], name="relu"),
+             helper.make_node("NonZero", ["r"], ["at"], name="at"),
+             helper.make_node("Gather", ["table", "at"], ["y"], name="rows")]
+    return model("pages", nodes, [value("x", ["N", 32])], [value("y", None)],
+                 [("m", random.standard_normal((32, 32), np.float32)),
+                  ("table", random.standard_normal((40, 26), np.float32))])
+
+
 def models():
     return {"control-flow": control_flow(), "shapes": shapes(), "symbols": symbols(), "ops":
-            many_ops(), "mixed": strings(), "nested": nested(), "maps": classified(), **appended()}
+            many_ops(), "mixed": strings(), "nested": nested(), "maps": classified(),
+            "pages": pages(), **appended()}
 
 
 def control_frames():
@@ -275,9 +289,11 @@ def build_seeds(programs, folder, name, lowered):
         is_whole = not re.search(rb"^(kernel|constant) .* sha256:", shown.stdout, re.M)
         if shown.returncode == 0 and is_whole and len(shown.stdout) < 20000:
             write(folder, "schedule", name + ".txt", shown.stdout)
-    made = os.path.join(folder, "scratch", name + ".om")
-    if run(programs, "build", lowered, "-o", made).returncode == 0:
-        move(made, folder, "om", name + ".om")
+    for kind in ("0", "1", "2") if name == "pages" else ("0",):
+        made = os.path.join(folder, "scratch", name + ".om")
+        if run(programs, "build", "--external-weight=" + kind, lowered, "-o",
+               made).returncode == 0:
+            move(made, folder, "om", name + (kind if kind != "0" else "") + ".om")
 
 
 def scheduled_seeds(programs, folder):

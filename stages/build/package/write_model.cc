@@ -10,14 +10,17 @@
 #include "common/omcheck/bind_for_checks.h"
 #include "common/omcheck/memory_checker.h"
 #include "common/omcheck/stream_checker.h"
+#include "common/omfile/external_weights.h"
 #include "common/omfile/om_writer.h"
 #include "common/ops/attributes.h"
 #include "stages/build/build.h"
+#include "stages/build/package/emit_external_weights.h"
 #include "stages/build/package/emit_model.h"
 #include "stages/build/package/root_graph.h"
 #include "stages/build/package/verify_loadable.h"
 #include "stages/build/parts.h"
 #include "stages/build/walk.h"
+#include "stages/build/weights/external_files.h"
 #include "stages/build/weights/layout_weights.h"
 #include "stages/build/weights/stream_weights.h"
 
@@ -202,23 +205,24 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   if (!args.report->empty()) SLUICE_TRY(blame(verify_result(module, args.options), is_given));
   const bool has_root = is_walked(root);
   const std::vector<Graph*> parts = scheduled_graphs(root);
-  SLUICE_ASSIGN(WeightLayout layout, read_layout(module, parts));
-  if (has_root) {
-    for (const SegmentId segment : root_weights(root)) add_weight(module, segment, layout);
-    warn_of_root(root);
-  }
-  add_work(Work::kConstants, layout.segments.size());
+  const ExternalWeight external = external_weight(args.options);
+  SLUICE_ASSIGN(const WeightLayout layout,
+                read_layout(module, parts, has_root ? root_weights(root) : std::vector<SegmentId>(),
+                            external));
+  if (has_root) warn_of_root(root);
+  add_work(Work::kConstants, layout.inside.size() + layout.outside.size());
   WorkReport emitting("emit-tasks", root.node_count());
   KernelStore kernels;
   std::optional<std::vector<bool>> launches;
   if (has_root) launches = find_launches(root);
   SLUICE_ASSIGN(pb::ModelDef model, emit(root, launches, parts, kernels));
+  SLUICE_TRY(emit_external_weights(module, layout, external, model));
   args.report->push_back(emitting.done(module, false));
   WorkReport writing("write-model", root.node_count());
   SLUICE_ASSIGN(const int64_t threads, args.options.threads());
   std::vector<OmSegment> segments(1);
-  segments[0] = {pb::SEGMENT_WEIGHTS, {}, layout.bytes, [&](const OmOutput& output) {
-                   return stream_weights(module, layout, threads, output);
+  segments[0] = {pb::SEGMENT_WEIGHTS, {}, layout.inside_bytes, [&](const OmOutput& output) {
+                   return stream_weights(module, layout.inside, layout, threads, output);
                  }};
   SLUICE_ASSIGN(OmSegment kernel_bytes, kernel_segment(module, kernels));
   segments.push_back(std::move(kernel_bytes));
@@ -228,9 +232,11 @@ Result<void> write_model(Module& module, const StageArgs& args) {
   // Parts with host nodes can be bound, and so be checked, once the segments have their places.
   const OmCheck check = [&](const pb::ModelDef& made) -> Result<void> {
     SLUICE_TRY(blame(verify_loadable(made), is_given));
-    return check_model(made, layout.bytes, is_given, args.options);
+    return check_model(made, weights_bytes(made), is_given, args.options);
   };
-  SLUICE_TRY(write_om(args.output, std::move(model), segments, check));
+  ExternalFiles files(module, layout, args);
+  SLUICE_TRY(write_om(args.output, std::move(model), segments, check, files.files()));
+  files.keep();
   args.report->push_back(writing.done(module, false));
   return {};
 }

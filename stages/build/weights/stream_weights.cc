@@ -196,10 +196,10 @@ Result<void> give_evaluated(TileQueue& queue, size_t item, uint64_t offset, uint
 
 }  // namespace
 
-Result<void> stream_weights(const Module& module, const WeightLayout& layout, int64_t threads,
-                            const OmOutput& output) {
+Result<void> stream_weights(const Module& module, const std::vector<SegmentId>& constants,
+                            const WeightLayout& layout, int64_t threads, const OmOutput& output) {
   std::vector<SegmentId> evaluated;
-  for (const SegmentId id : layout.segments) {
+  for (const SegmentId id : constants) {
     if (is_evaluated(module.segment(id))) evaluated.push_back(id);
   }
   const size_t workers = std::min(static_cast<size_t>(std::max<int64_t>(threads, 1)),
@@ -210,7 +210,7 @@ Result<void> stream_weights(const Module& module, const WeightLayout& layout, in
   for (size_t i = 0; i < workers && !evaluated.empty(); ++i)
     SLUICE_TRY(pool.start([&queue] { queue.work(); }));
   size_t item = 0;
-  for (const SegmentId id : layout.segments) {
+  for (const SegmentId id : constants) {
     const Segment& segment = module.segment(id);
     const uint64_t offset = layout.offsets[static_cast<size_t>(id)];
     if (is_evaluated(segment)) {

@@ -1,4 +1,4 @@
-// Produces the bytes of the weights region while they are written.
+// Produces the bytes of constants while they are written.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@
 
 namespace sluice {
 
-// Writes every constant of the layout to the output, in order, on the calling thread. Constant
+// Writes these constants to the output, in order, on the calling thread, each in one or more pieces
+// at its offset in the weights region. Constant
 // expressions and splats are evaluated in tiles by `threads` other threads, a few tiles ahead; the
 // other constants are written from their files. Returns the evaluation error of the first constant
 // that has one, kMissingSegment, or the output's error.
-Result<void> stream_weights(const Module& module, const WeightLayout& layout, int64_t threads,
-                            const OmOutput& output);
+Result<void> stream_weights(const Module& module, const std::vector<SegmentId>& constants,
+                            const WeightLayout& layout, int64_t threads, const OmOutput& output);
 
 }  // namespace sluice

@@ -43,30 +43,53 @@ KernelId KernelRequests::add(Module& module, const std::string& specification, G
   return id;
 }
 
+void KernelRequests::may_lack(const Node& node) {
+  if (node.placement.kernel < 0) return;
+  const Kernel& kernel = node.graph().module().kernel(node.placement.kernel);
+  const auto request = requests_.find(kernel.entry);
+  if (request != requests_.end()) request->second.may_be_lacking = true;
+}
+
 Result<void> KernelRequests::make(const std::string& specification, Request& request,
-                                  const KernelStore& store) {
-  if (auto found = store.find(specification)) {
+                                  const KernelSources& sources) {
+  auto found = sources.model.find(specification);
+  if (!found && sources.model.is_used() && !request.may_be_lacking) {
+    request.made.entry = kernel_entry(specification);
+    return {};
+  }
+  if (!found) found = sources.store.find(specification);
+  if (found) {
     request.made = *std::move(found);
-    request.is_found = true;
+    request.state = Request::State::kFound;
     return {};
   }
   const LlvmMemory memory;
   SLUICE_ASSIGN(request.made, request.generate());
-  store.keep(specification, request.made);
+  request.state = Request::State::kGenerated;
+  sources.store.keep(specification, request.made);
   return {};
 }
 
 void KernelRequests::count() const {
-  for (const auto& [specification, request] : requests_)
-    add_work(request.is_found ? Work::kKernelsFound : Work::kKernels);
+  for (const auto& [specification, request] : requests_) {
+    if (request.state == Request::State::kFound) add_work(Work::kKernelsFound);
+    if (request.state == Request::State::kGenerated) add_work(Work::kKernels);
+  }
 }
 
-Result<void> KernelRequests::generate_all(const DeviceProfile& profile, const KernelStore& store,
-                                          int64_t threads) {
+std::set<std::string> KernelRequests::lacking() const {
+  std::set<std::string> entries;
+  for (const auto& [specification, request] : requests_)
+    if (request.state == Request::State::kLacking) entries.insert(request.made.entry);
+  return entries;
+}
+
+Result<void> KernelRequests::generate_all(const DeviceProfile& profile,
+                                          const KernelSources& sources, int64_t threads) {
   std::vector<std::pair<const std::string*, Request*>> requests;
   for (auto& [text, request] : requests_) requests.emplace_back(&text, &request);
   SLUICE_TRY(parallel_for(requests.size(), threads, [&](size_t i) {
-    return make(*requests[i].first, *requests[i].second, store);
+    return make(*requests[i].first, *requests[i].second, sources);
   }));
   count();
   for (const auto& [module, kernel, request] : asked_) {

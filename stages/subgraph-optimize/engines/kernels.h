@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,17 @@
 #include "common/target/profile.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
 #include "stages/subgraph-optimize/engines/kernel_store.h"
+#include "stages/subgraph-optimize/engines/model_kernels.h"
 
 namespace sluice {
 
 struct GeneratorOptions;
+
+// Where kernels are looked for before they are generated.
+struct KernelSources {
+  ModelKernels model;  // --kernels-from: one that it lacks is not generated, unless it may lack it
+  KernelStore store;   // --store
+};
 
 class KernelRequests {
  public:
@@ -28,16 +36,26 @@ class KernelRequests {
   // Threads may ask at the same time, each for a module of its own, which outlives generate_all.
   KernelId add(Module& module, const std::string& specification, Generate generate);
 
-  // Takes each kernel from the store, or generates it and keeps it there, and completes them in
-  // their modules. Error: that of the first specification that fails, in the order of the texts.
-  Result<void> generate_all(const DeviceProfile& profile, const KernelStore& store,
+  // Says that a compiled model may lack the kernel of this node, since its task may have been taken
+  // out of the model.
+  void may_lack(const Node& node);
+
+  // Takes each kernel from the sources, or generates it and keeps it in the store, and completes
+  // them in their modules. Error: that of the first specification that fails, in the order of the
+  // texts.
+  Result<void> generate_all(const DeviceProfile& profile, const KernelSources& sources,
                             int64_t threads);
+
+  // Returns the entries of the kernels that the compiled model lacks and that were not generated:
+  // they have no code. Must run after generate_all.
+  std::set<std::string> lacking() const;
 
  private:
   struct Request {
     Generate generate;
     GeneratedKernel made;
-    bool is_found = false;  // in the store
+    enum class State : uint8_t { kLacking, kFound, kGenerated } state = State::kLacking;
+    bool may_be_lacking = false;  // in the compiled model
   };
   struct Asked {
     Module* module;
@@ -45,7 +63,8 @@ class KernelRequests {
     const Request* request;
   };
 
-  Result<void> make(const std::string& specification, Request& request, const KernelStore& store);
+  static Result<void> make(const std::string& specification, Request& request,
+                           const KernelSources& sources);
   void count() const;
 
   std::mutex mutex_;

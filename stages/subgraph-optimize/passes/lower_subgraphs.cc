@@ -10,6 +10,7 @@
 // depend on the number of threads.
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "common/ir/clone.h"
 #include "common/ops/attributes.h"
 #include "stages/subgraph-optimize/engines/engines.h"
+#include "stages/subgraph-optimize/engines/lacking_kernels.h"
 #include "stages/subgraph-optimize/passes/passes.h"
 #include "stages/subgraph-optimize/rename.h"
 
@@ -76,17 +78,41 @@ Result<void> finish(Module& module) {
   return {};
 }
 
-// Runs the jobs in threads; each job writes only its own module.
-Result<void> lower_all(std::deque<Job>& jobs, const GeneratorOptions& options,
-                       const KernelStore& store, int64_t threads) {
+void let_lack(const Graph& graph, KernelRequests& kernels) {
+  for (const Node& node : graph.nodes())
+    if (may_lose_task(node)) kernels.may_lack(node);
+}
+
+// Runs the jobs in threads; each job writes only its own module. Returns the entries of the kernels
+// that have no code (KernelRequests::lacking).
+Result<std::set<std::string>> lower_all(std::deque<Job>& jobs, const GeneratorOptions& options,
+                                        const KernelSources& sources, int64_t threads) {
   KernelRequests kernels;
   SLUICE_TRY(parallel_for(jobs.size(), threads, [&](size_t i) {
     return lower_for_engine(jobs[i].module.root(), options, kernels);
   }));
-  SLUICE_TRY(kernels.generate_all(options.profile, store, threads));
+  for (const Job& job : jobs) let_lack(job.module.root(), kernels);
+  SLUICE_TRY(kernels.generate_all(options.profile, sources, threads));
   SLUICE_TRY(parallel_for(jobs.size(), threads, [&](size_t i) { return finish(jobs[i].module); }));
   add_work(Work::kDistinctSubgraphs, jobs.size());
-  return {};
+  return kernels.lacking();
+}
+
+// Lowers a subgraph in a file of its own.
+Result<void> lower_alone(Graph& graph, const GeneratorOptions& options,
+                         const KernelSources& sources, int64_t threads) {
+  KernelRequests kernels;
+  SLUICE_TRY(lower_for_engine(graph, options, kernels));
+  let_lack(graph, kernels);
+  SLUICE_TRY(kernels.generate_all(options.profile, sources, threads));
+  add_work(Work::kDistinctSubgraphs);
+  return check_lacking(graph.module(), kernels.lacking(), sources.model);
+}
+
+Result<KernelSources> kernel_sources(const Options& options) {
+  SLUICE_ASSIGN(ModelKernels model, ModelKernels::open(options.text("kernels-from")));
+  SLUICE_ASSIGN(KernelStore store, KernelStore::open(options.text("store")));
+  return KernelSources{std::move(model), std::move(store)};
 }
 
 Result<GeneratorOptions> generator_options(const Options& options) {
@@ -102,12 +128,9 @@ Result<GeneratorOptions> generator_options(const Options& options) {
 Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
   SLUICE_ASSIGN(const GeneratorOptions generator, generator_options(options));
   SLUICE_ASSIGN(const int64_t threads, options.threads());
-  SLUICE_ASSIGN(const KernelStore store, KernelStore::open(options.text("store")));
+  SLUICE_ASSIGN(const KernelSources sources, kernel_sources(options));
   if (graph.engine != EngineId::kNone) {  // a subgraph in a file of its own
-    KernelRequests kernels;
-    SLUICE_TRY(lower_for_engine(graph, generator, kernels));
-    SLUICE_TRY(kernels.generate_all(generator.profile, store, threads));
-    add_work(Work::kDistinctSubgraphs);
+    SLUICE_TRY(lower_alone(graph, generator, sources, threads));
     return true;
   }
   std::vector<Node*> calls;
@@ -126,7 +149,7 @@ Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
     placed.push_back({call, found->second, std::move(names)});
   }
   add_work(Work::kSubgraphs, calls.size());
-  SLUICE_TRY(lower_all(jobs, generator, store, threads));
+  SLUICE_ASSIGN(const std::set<std::string> lacking, lower_all(jobs, generator, sources, threads));
   for (const Placed& place : placed) {
     Job& job = jobs[place.job];
     const std::string name = place.call->get(attributes::Call::graph)->name();
@@ -135,6 +158,7 @@ Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
     lowered.set_name(name);
     place.call->set(attributes::Call::graph, GraphRef{lowered.id()});
   }
+  SLUICE_TRY(check_lacking(graph.module(), lacking, sources.model));
   return !placed.empty();
 }
 

@@ -1,0 +1,79 @@
+#include "orchestrator/refit/base_options.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/options.h"
+#include "orchestrator/compile/stages.h"
+
+namespace sluice {
+namespace {
+
+Error unknown_option(const std::string& name) {
+  return make_error(ErrorCode::kBadCompiledModel,
+                    "the compiled model records the option '{}', which this release does not know",
+                    name);
+}
+
+// Takes a list of passes, which belongs to one stage: "optimize.skip".
+bool take_passes(const std::string& name, const std::string& value, StageOptions& options) {
+  const size_t dot = name.find('.');
+  if (dot == std::string::npos) return false;
+  const std::string stage = name.substr(0, dot), option = name.substr(dot + 1);
+  if (std::ranges::find(kStageNames, stage) == kStageNames.end()) return false;
+  if (option != "passes" && option != "skip") return false;
+  (option == "passes" ? options.passes : options.skip)
+      .push_back(fmt::format("{}:{}", stage, value));
+  return true;
+}
+
+Result<std::string> file_with(const std::string& content, const std::string& name,
+                              const std::string& folder) {
+  const std::string path = fmt::format("{}/{}", folder, name);
+  const std::string text = name == "modify-mixlist" ? mixlist_json(content) : content;
+  SLUICE_TRY(write_file(path, std::as_bytes(std::span(text))));
+  return path;
+}
+
+}  // namespace
+
+std::string mixlist_json(const std::string& lines) {
+  Json allow, deny, gray;
+  for (size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
+    end = std::min(lines.find('\n', begin), lines.size());
+    const std::string line = lines.substr(begin, end - begin);
+    const size_t blank = std::min(line.rfind(' '), line.size());
+    const std::string word = line.substr(std::min(blank + 1, line.size()));
+    Json& list = word == "allow" ? allow : word == "deny" ? deny : gray;
+    list.push(line.substr(0, blank));
+  }
+  Json json;
+  const std::pair<const char*, Json*> lists[] = {
+      {"white-list", &allow}, {"black-list", &deny}, {"gray-list", &gray}};
+  for (const auto& [name, operators] : lists) {
+    if (operators->as_array() == nullptr) continue;
+    Json changes;
+    changes.set("to-add", std::move(*operators));
+    json.set(name, std::move(changes));
+  }
+  return json_dump(json);
+}
+
+Result<StageOptions> options_of_model(const pb::ModelDef& model, const std::string& folder) {
+  StageOptions options;
+  for (const pb::OptionDef& def : model.options()) {
+    if (take_passes(def.name(), def.value(), options)) continue;
+    const OptionRow* row = find_option(def.name());
+    if (row == nullptr || row->kind != OptionKind::kSemantic) return unknown_option(def.name());
+    std::string value = def.value();
+    if (names_file(row->name)) {
+      SLUICE_ASSIGN(value, file_with(value, def.name(), folder));
+    }
+    options.semantic.push_back(option_argument(*row, value));
+  }
+  return options;
+}
+
+}  // namespace sluice

@@ -1,0 +1,23 @@
+// What is said when a compiled model, which kernels are taken from, lacks some.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "common/base/result.h"
+#include "common/ir/module.h"
+#include "stages/subgraph-optimize/engines/model_kernels.h"
+
+namespace sluice {
+
+// Returns whether sluice-build may take the task from a node of this kind, whatever the constants
+// are: it moves data, so a compiled model may do without its kernel.
+bool may_lose_task(const Node& node);
+
+// Returns kNoKernel when a node names one of the kernels, which have no code: lists all such nodes,
+// and says how each differs from the node of its name in the compiled model. An input or output
+// that differs is named first.
+Result<void> check_lacking(const Module& module, const std::set<std::string>& entries,
+                           const ModelKernels& kernels);
+
+}  // namespace sluice
