@@ -235,6 +235,20 @@ class NginxTest(RemoteCase):
             self.assertEqual(done.stderr.count("answers 405 to PUT /"), 0 if quiet else 1,
                              done.stderr)
 
+    def test_sluice_cache_knows_what_was_fetched(self):
+        """Artifacts that were not needed are missing, and what is left of a transfer is deleted."""
+        self.found_with(self.url)
+        self.assertEqual(self.found_with(self.url), STAGES)
+        os.makedirs(os.path.join(self.store, "partial"), exist_ok=True)
+        with open(os.path.join(self.store, "partial", "0" * 64), "wb") as file:
+            file.write(b"old")
+        os.utime(file.name, (1, 1))
+        self.program(7, "sluice-cache", "verify", "--delete", self.store)
+        self.assertEqual(len(self.files("records")), 1, "that of the model")
+        self.program(0, "sluice-cache", "gc", self.store)
+        self.assertFalse(os.path.exists(file.name))
+        self.assertEqual(self.found("--remote", self.url, expected=self.expected), STAGES)
+
     def test_a_model_cache(self):
         self.found_with(self.url)
         os.mkdir(self.path("cache"))
@@ -819,6 +833,6 @@ class OptionTest(RemoteCase):
 if __name__ == "__main__":
     if not NGINX:
         print("there is no nginx here: its tests are skipped")
-    ProgramCase.programs = need(sys.argv.pop(1), ["compile", "compile-all", "job", "verify",
-                                                  "subgraph-optimize", "build"])
+    ProgramCase.programs = need(sys.argv.pop(1), ["cache", "compile", "compile-all", "job",
+                                                  "subgraph-optimize", "build", "verify"])
     unittest.main()
