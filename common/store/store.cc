@@ -56,6 +56,7 @@ std::optional<Record> Store::find_failure(const Digest& key) { return find_in(kF
 std::optional<Record> Store::find_in(std::string_view folder, const Digest& key) {
   if (!is_used()) return std::nullopt;
   const std::string path = record_path(path_, key, folder);
+  if (is_no_entry(path)) return std::nullopt;  // a named pipe would be waited for
   const Result<std::string> text = read_text(path);
   if (!text) return std::nullopt;
   std::optional<Record> record = parse_record(*text);
@@ -116,12 +117,10 @@ void Store::keep_in(std::string_view folder, const Record& record) {
   if (!is_used()) return;
   const std::string path = record_path(path_, record.key(), folder);
   const std::string text = record_text(record);
+  if (is_no_entry(path)) return note(fmt::format("'{}' is no regular file", path));
   const auto written = write_in_folder_of(path, [&] { return write_text(path, text); });
   if (!written) return note(written.error().message);
   added_bytes_ += text.size();
-  // Artifacts may have been deleted since they were kept.
-  for (const Digest& digest : record.artifacts())
-    if (::access(store_path(path_, digest).c_str(), F_OK) != 0) ::unlink(path.c_str());
 }
 
 std::optional<Digest> Store::keep_file(const std::string& file) {

@@ -65,7 +65,6 @@ class Store {
 
   // Keeps bytes, and returns their digest.
   Digest keep(std::span<const std::byte> bytes);
-  // The artifacts that it names have been kept before.
   void keep(const Record& record);
   void keep_job(const Record& record);
   void keep_failure(const Record& record);
@@ -74,11 +73,11 @@ class Store {
   // file system allows that, else by a copy. Returns the digest of its bytes.
   std::optional<Digest> keep_file(const std::string& file);
 
+  // Counts bytes that somebody else has put into the folder.
+  void count_added(uint64_t bytes) { added_bytes_ += bytes; }
   // Adds what has been kept since the last call to the size of the store, and returns the number of
   // bytes. The end of the object does it, too.
   uint64_t take_added_bytes();
-  // Counts what its tier has put into the folder.
-  void count_added(uint64_t bytes) { added_bytes_ += bytes; }
 
   // Waits for the right to make the result of a key: whoever else wants it waits, and then finds
   // it. Gives up when `stop` says so, or after ten minutes, since a process that was stopped may

@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kProgram = "sluice-refit";
 constexpr const char* kCompile =
     "compile the model: refit takes other values of constants, and nothing else";
-constexpr int kGraphsMadeFrom = 4;  // of a compiled model: what each stage before the last one made
+constexpr int kGraphsMadeFrom = 2;  // of a compiled model: what the first two stages made
 
 // The code may be for another machine.
 constexpr OmChecks kChecks = {.weights = false, .machine = false};

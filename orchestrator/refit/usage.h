@@ -4,16 +4,16 @@
 namespace sluice {
 
 inline constexpr char kRefitUsage[] =
-    R"(Makes a compiled model of a model that differs from an earlier one in the values of constants alone.
+    R"(Makes a compiled model for other values of a model's constants, without generating code.
 
 Usage:
   sluice-refit [options] --weights=MODEL <base>
   sluice-refit (--help | --version)
 
-Reads <base>, a compiled model (.om) of this release, and takes its options and kernels: nothing is
-generated. The product has the bytes that sluice-compile with those options would make of MODEL. A
-MODEL that differs in anything but values of constants is refused, and so is one where such a value
-is part of generated code; the first difference is named. docs/refit.md.
+Reads <base>, a compiled model (.om) of this release, and takes its options and kernels. The product
+has the bytes that sluice-compile with those options would make of MODEL. A MODEL that differs in
+anything but values of constants is refused, and so is one where such a value is part of generated
+code; the first difference is named. docs/refit.md.
 
 Options:
   --weights=MODEL        The ONNX model with the new constants.

@@ -93,13 +93,14 @@ Result<int> run_verify(const CommandLine& line) {
   const bool deletes = line.flag("--delete");
   SLUICE_ASSIGN(const StoreFaults faults, find_faults(line.text("<dir>"), deletes));
   std::string text;
-  for (const std::string& fault : faults.lines) text += fault + "\n";
+  for (const auto* lines : {&faults.damaged, &faults.missing})
+    for (const std::string& line : *lines) text += line + "\n";
   text += fmt::format("checked {} and {}\n", count_text(faults.records, "record"),
                       count_text(faults.artifacts, "artifact"));
-  if (const int code = tell(line, text); code != 0 || faults.lines.empty()) return code;
-  return make_error(ErrorCode::kDifferent, "{} of the store '{}' {}",
-                    count_text(faults.lines.size(), "file"), line.text("<dir>"),
-                    deletes ? "were damaged and are deleted" : "are damaged")
+  if (const int code = tell(line, text); code != 0 || faults.damaged.empty()) return code;
+  return make_error(ErrorCode::kDifferent, "the store '{}' has {}{}", line.text("<dir>"),
+                    count_text(faults.damaged.size(), "damaged file"),
+                    deletes ? ", now deleted" : "")
       .with_hint(deletes ? "" : "--delete deletes them; what they were is made again when needed");
 }
 

@@ -19,13 +19,13 @@
 namespace sluice {
 namespace {
 
-// What is deleted together: an artifact with the records that name it, or a record alone.
+// What is deleted together: an artifact with the records that name it, or a record alone, whose
+// artifacts are missing or in a remote store.
 struct Unit {
   const StoreFile* artifact = nullptr;
   std::vector<const StoreRecord*> records;
   int64_t use = 0;  // the last of all of them
   bool is_pinned = false;
-  bool is_useless = false;  // a record whose artifact is missing
 
   Digest first() const { return artifact != nullptr ? artifact->digest : records[0]->file.digest; }
 };
@@ -66,7 +66,7 @@ class Collection {
     });
   }
 
-  // Useless ones first, then the longest unused.
+  // Those that were used longest ago come first.
   void make_units() {
     for (const StoreFile& artifact : content_.artifacts)
       units_.push_back({.artifact = &artifact,
@@ -74,9 +74,8 @@ class Collection {
                         .use = artifact.use,
                         .is_pinned = pinned_.holds(artifact.digest, artifact.use)});
     for (const StoreRecord& record : content_.records) add_record(record);
-    std::ranges::sort(units_, {}, [](const Unit& unit) {
-      return std::tuple(!unit.is_useless, unit.use, unit.first());
-    });
+    std::ranges::sort(units_, {},
+                      [](const Unit& unit) { return std::pair(unit.use, unit.first()); });
   }
 
   void add_record(const StoreRecord& record) {
@@ -86,16 +85,10 @@ class Collection {
     std::vector<size_t> units;
     for (const Digest& digest : record.artifacts) {
       const StoreFile* artifact = content_.find_artifact(digest);
-      if (artifact == nullptr) {
-        alone.is_useless = true;
-      } else {
+      if (artifact != nullptr)
         units.push_back(static_cast<size_t>(artifact - content_.artifacts.data()));
-      }
     }
-    if (units.empty() || alone.is_useless) {
-      units_.push_back(std::move(alone));
-      return;
-    }
+    if (units.empty()) units_.push_back(alone);
     for (const size_t i : units) {
       Unit& unit = units_[i];
       unit.records.push_back(&record);
@@ -105,7 +98,6 @@ class Collection {
   }
 
   bool is_unwanted(const Unit& unit) const {
-    if (unit.is_useless) return true;
     if (request_.older_than && unit.use < content_.now - *request_.older_than) return true;
     const bool frees_bytes = unit.artifact == nullptr || !unit.artifact->is_linked;
     return is_over_ && frees_bytes && done_.left.bytes > request_.goal_bytes;

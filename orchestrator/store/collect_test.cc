@@ -145,10 +145,10 @@ TEST_F(CollectTest, ForeignFilesStay) {
   keep("a", 9);
   const std::string hex = digest_hex(sha256(std::string_view("x")));
   const std::string foreign[] = {
-      write("README", "text", 9),      write("ab/notes", "text", 9),
-      write("src/" + hex, "text", 9),  write("records/ab/notes", "text", 9),
-      write("locks/notes", "text", 9), write("pins/notes", "text", 9),
-      write("notes.tmp1", "text", 9)};
+      write("README", "text", 9),        write("ab/notes", "text", 9),
+      write("src/" + hex, "text", 9),    write("records/ab/notes", "text", 9),
+      write("locks/notes", "text", 9),   write("pins/notes", "text", 9),
+      write("partial/notes", "text", 9), write("notes.tmp1", "text", 9)};
   const Collected done = down_to(0);
   EXPECT_EQ(done.left.artifacts, 0u);
   EXPECT_EQ(done.leftover, 0u);
@@ -168,10 +168,15 @@ TEST_F(CollectTest, WhatKilledProgramsLeftIsRemoved) {
   const Kept kept = keep("a");
   const std::string name = digest_hex(kept.artifact);
   const std::string temporary = write(name.substr(0, 2) + "/" + name + ".tmp5", "", 2),
+                    partial = write("partial/" + name, "", 2),
+                    etag = write("partial/" + name + ".etag", "", 2),
+                    young = write("partial/" + digest_hex(kept.key), ""),
                     lock = write("locks/" + name, ""), pins = write("pins/host-5-0", "");
   const StoreLock held = store_.lock(kept.key, [] { return false; });
-  EXPECT_EQ(collected({}).leftover, 1u);
-  EXPECT_FALSE(exists(temporary) || exists(lock) || exists(pins));
+  EXPECT_EQ(collected({}).leftover, 3u);
+  EXPECT_FALSE(exists(temporary) || exists(partial) || exists(etag));
+  EXPECT_FALSE(exists(lock) || exists(pins));
+  EXPECT_TRUE(exists(young));
   EXPECT_TRUE(exists(path_ + "/locks/" + digest_hex(kept.key)));
   EXPECT_TRUE(has(kept));
 }
@@ -184,10 +189,12 @@ TEST_F(CollectTest, EmptyFoldersAreRemovedAndMadeAgain) {
   EXPECT_TRUE(has(keep("a")));
 }
 
-TEST_F(CollectTest, ARecordWithoutItsArtifactGoes) {
-  const Kept lost = keep("a"), kept = keep("b");
+// A remote store may have it.
+TEST_F(CollectTest, ARecordWithoutItsArtifactGoesByItsUse) {
+  const Kept lost = keep("a", 5), kept = keep("b", 3);
   std::filesystem::remove(artifact(lost.artifact));
-  EXPECT_EQ(collected({}).deleted.records, 1u);
+  EXPECT_EQ(collected({}).deleted.records, 0u);
+  EXPECT_EQ(older_than(4).deleted.records, 1u);
   EXPECT_FALSE(exists(record(lost.key)));
   EXPECT_TRUE(has(kept));
 }

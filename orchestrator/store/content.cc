@@ -39,9 +39,8 @@ bool is_leftover(const FolderEntry& entry, const auto& is_target, int64_t now) {
 bool is_target_at_top(std::string_view name) { return name == "limit" || name == "job"; }
 
 constexpr std::array<std::string_view, 3> kRecordFolders = {kRecords, kJobs, kFailures};
-constexpr std::string_view kPartial = "partial";
 constexpr std::array<std::string_view, 7> kFolders = {kRecords, kJobs,     kFailures, "locks",
-                                                      "pins",   "batches", kPartial};
+                                                      "pins",   "batches", "partial"};
 constexpr std::array<std::string_view, 3> kFiles = {"limit", "size", "cache.conf"};
 
 bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
@@ -152,17 +151,14 @@ Result<void> read_top(StoreContent& content) {
   });
 }
 
-// What has come of an artifact, and the ETag beside it (orchestrator/store/remote.h).
-bool is_partial(std::string_view name) {
-  constexpr std::string_view kTag = ".etag";
-  if (name.ends_with(kTag)) name.remove_suffix(kTag.size());
-  return digest_of_name(name).has_value();
-}
-
+// What has come of artifacts, "abcd…" and "abcd….etag" (orchestrator/store/remote.h).
 Result<void> read_partial(StoreContent& content) {
-  const std::string folder = fmt::format("{}/{}", content.path, kPartial);
+  constexpr std::string_view kEtag = ".etag";
+  const std::string folder = content.path + "/partial";
   return for_each_entry(folder, [&](const FolderEntry& entry) {
-    if (S_ISREG(entry.status.st_mode) && is_partial(entry.name) &&
+    std::string_view name = entry.name;
+    if (name.ends_with(kEtag)) name.remove_suffix(kEtag.size());
+    if (S_ISREG(entry.status.st_mode) && digest_of_name(name) &&
         use_of(entry.status) < content.now - kDay)
       content.leftover.push_back(fmt::format("{}/{}", folder, entry.name));
   });

@@ -20,8 +20,8 @@ gc       Deletes unfinished files that killed programs left, and what was used l
          the store has at most SIZE, or all that is older than DAYS. Without these two SIZE is the
          limit of the store. What running programs need stays.
 limit    Sets the limit that programs keep to by themselves; <size> is SIZE or none.
-verify   Hashes every artifact and reads every record. Exits 7 when something is damaged, or an
-         artifact is missing.
+verify   Hashes every artifact and reads every record, and says which records name artifacts that
+         are not there. Exits 7 when something is damaged.
 explain  Says by what two results differ: <a> and <b> are keys, as sluice-compile prints them, or
          their first digits, 8 at least, or .om or .sg files that were made with the store.
 
@@ -32,7 +32,7 @@ Options:
   --max-bytes=SIZE       The bytes that the store shall have at most.
   --older-than=DAYS      Delete what was not used for so many days, also what has another name.
   --dry-run              Delete nothing, say what would be deleted.
-  --delete               Delete what is damaged, and records of missing artifacts.
+  --delete               Delete what is damaged.
   -q, --quiet            Print errors alone, and what stats and explain are asked for.
   --error-format=FORMAT  text or json.
   --help                 Print this.

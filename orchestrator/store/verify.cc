@@ -16,8 +16,9 @@ class Verification {
   Verification(const StoreContent& content, bool deletes)
       : content_(content),
         deletes_(deletes),
-        artifact_faults_(content.artifacts.size()),
-        record_faults_(content.records.size()) {}
+        damaged_artifacts_(content.artifacts.size()),
+        damaged_records_(content.records.size()),
+        missing_(content.records.size()) {}
 
   // Artifacts come first: a record of one that was deleted as damaged names a missing one.
   Result<StoreFaults> run() {
@@ -25,62 +26,64 @@ class Verification {
                             [this](size_t i) { return check_artifact(i); }));
     SLUICE_TRY(parallel_for(content_.records.size(), thread_count(0),
                             [this](size_t i) { return check_record(i); }));
-    StoreFaults faults{
-        .lines = {}, .artifacts = content_.artifacts.size(), .records = content_.records.size()};
-    for (const auto* found : {&artifact_faults_, &record_faults_})
-      for (const std::string& line : *found)
-        if (!line.empty()) faults.lines.push_back(line);
+    StoreFaults faults{.damaged = {},
+                       .missing = {},
+                       .artifacts = content_.artifacts.size(),
+                       .records = content_.records.size()};
+    take(damaged_artifacts_, faults.damaged);
+    take(damaged_records_, faults.damaged);
+    take(missing_, faults.missing);
     return faults;
   }
 
  private:
+  static void take(const std::vector<std::string>& found, std::vector<std::string>& lines) {
+    for (const std::string& line : found)
+      if (!line.empty()) lines.push_back(line);
+  }
+
   // A file that is gone, or that somebody has replaced while it was read, is not judged.
   Result<void> check_artifact(size_t i) {
     const Digest& digest = content_.artifacts[i].digest;
     const std::string path = store_path(content_.path, digest);
     const Descriptor file = open_unnoticed(AT_FDCWD, path.c_str());
-    if (!file) return note_unreadable(path, artifact_faults_[i]);
+    if (!file) {
+      if (is_there(path)) damaged_artifacts_[i] = fmt::format("'{}' cannot be opened", path);
+      return {};
+    }
     const std::optional<Digest> found = digest_of_file(file);
     if (found == digest || !is_file_at(file, path)) return {};
-    artifact_faults_[i] = found ? fmt::format("'{}' is damaged: the SHA-256 of its bytes is {}",
-                                              path, digest_hex(*found))
-                                : fmt::format("'{}' cannot be read", path);
+    damaged_artifacts_[i] = found ? fmt::format("'{}' is damaged: the SHA-256 of its bytes is {}",
+                                                path, digest_hex(*found))
+                                  : fmt::format("'{}' cannot be read", path);
     return deletes_ ? remove_file(path) : Result<void>();
-  }
-
-  Result<void> note_unreadable(const std::string& path, std::string& fault) const {
-    if (::access(path.c_str(), F_OK) == 0) fault = fmt::format("'{}' cannot be opened", path);
-    return {};
   }
 
   Result<void> check_record(size_t i) {
     const StoreRecord& record = content_.records[i];
     const std::string path = record.path(content_.path);
-    std::string fault;
+    if (!is_there(path)) return {};
     if (record.kind.empty()) {
-      fault = fmt::format("'{}' is damaged, or was written by another release", path);
-    } else if (const Digest* missing = missing_artifact(record)) {
-      fault = fmt::format("'{}' ({}) names the artifact {}, which is missing", path, record.kind,
-                          digest_hex(*missing));
+      damaged_records_[i] = fmt::format("'{}' is damaged, or was written by another release", path);
+      return deletes_ ? remove_file(path) : Result<void>();
     }
-    // A collection deletes records before their artifacts.
-    if (fault.empty() || ::access(path.c_str(), F_OK) != 0) return {};
-    record_faults_[i] = std::move(fault);
-    return deletes_ ? remove_file(path) : Result<void>();
+    for (const Digest& digest : record.artifacts) {
+      const std::string artifact = store_path(content_.path, digest);
+      if (is_there(artifact) && !is_no_entry(artifact)) continue;
+      missing_[i] = fmt::format("'{}' ({}) names the artifact {}, which is not here", path,
+                                record.kind, digest_hex(digest));
+      break;
+    }
+    return {};
   }
 
-  const Digest* missing_artifact(const StoreRecord& record) const {
-    for (const Digest& digest : record.artifacts) {
-      const std::string path = store_path(content_.path, digest);
-      if (::access(path.c_str(), F_OK) != 0 || is_no_entry(path)) return &digest;
-    }
-    return nullptr;
-  }
+  static bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
   const StoreContent& content_;
   const bool deletes_;
-  std::vector<std::string> artifact_faults_;
-  std::vector<std::string> record_faults_;
+  std::vector<std::string> damaged_artifacts_;
+  std::vector<std::string> damaged_records_;
+  std::vector<std::string> missing_;
 };
 
 }  // namespace

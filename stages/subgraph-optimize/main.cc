@@ -18,9 +18,9 @@ Options:
   --math=HOW            How exact generated functions (exp, tanh, ...) are: default, 4 units in the
                         last place; high_precision, 1; high_performance, 1e-6. docs/kernels.md.
   --kernels-from=FILE   Take kernels from FILE, a compiled model of this release, and generate none:
-                        one that it lacks is an error, which lists the nodes that want one. Only a
-                        Concat, Split or copy that it lacks is generated, since in a compiled model
-                        such a node may need no kernel. docs/refit.md.
+                        one that it lacks is an error, which lists the nodes that want one. Only
+                        those are generated that a compiled model need not have: of a Concat, Split
+                        or copy, and of a node that FILE runs on host_cpu. docs/refit.md.
   --kernel=SPEC         Compile one kernel alone to an ELF object: SPEC is a file with what
                         sluice-show --loops prints of a node.
 )";

@@ -268,7 +268,6 @@ class Cache(ProgramCase):
             self.assertGreater(ran, 0)
             if turn % 2:
                 self.assertEqual([bytes_of(out) for _, out in models], expected)
-        self.cache("gc", self.store)
         self.cache("verify", self.store)
         self.assertEqual(os.listdir(self.store + "/pins"), [])
 

@@ -61,9 +61,10 @@ def walked(path):
     """A root graph that reads one constant of several pages, one of less than a page that is no
     small one of the graph file, and calls a part with a constant of its own."""
     few = numpy_helper.from_array(np.linspace(0, 1, 500, dtype=np.float32), "few")
-    nodes = [helper.make_node("MatMul", ["x", "w1"], ["a"]),
-             helper.make_node("Tanh", ["a"], ["b"]),
-             helper.make_node("NonZero", ["b"], ["at"]),
+    nodes = [helper.make_node("MatMul", ["x", "w1"], ["a1"]),
+             helper.make_node("Tanh", ["a1"], ["a2"]),
+             *(helper.make_node("MatMul", [f"a{i}", "w1"], [f"a{i + 1}"]) for i in range(2, 6)),
+             helper.make_node("Sin", ["a6"], ["b"]), helper.make_node("NonZero", ["b"], ["at"]),
              helper.make_node("Split", ["at"], ["rows", "columns"], axis=0),
              helper.make_node("Gather", ["w2", "columns"], ["c"]),
              helper.make_node("ReduceSum", ["c"], ["d"], keepdims=0),
@@ -500,9 +501,9 @@ class Services(Case):
         return ["--transport=zmq", "--service=build=" + endpoint]
 
     def test_write_where_they_are_allowed_to(self):
-        source = layers([1, 2])(self.path("m.onnx"))
-        self.compile(source, "local/m.om", SHARED)
         os.makedirs(self.path("served"))
+        source = layers([1, 2])(self.path("served/m.onnx"))
+        self.compile(source, "local/m.om", SHARED)
         how = self.service("--allow-path=" + self.path("served"))
         self.compile(source, "served/m.om", SHARED, *how)
         self.assertEqual((self.read("served/m.om"), self.weights("served")),

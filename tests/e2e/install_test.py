@@ -291,7 +291,7 @@ class Pages(unittest.TestCase):
         return done.stdout.split()
 
     def test_bash_completes_verbs(self):
-        self.assertEqual(self.complete("sluice", "comp"), ["compile"])
+        self.assertEqual(self.complete("sluice", "comp"), ["compile", "compile-all"])
         self.assertEqual(self.complete("sluice", "pre"), ["preprocess"])
         self.assertIn("bench", self.complete("sluice", ""))
 

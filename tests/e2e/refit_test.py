@@ -78,21 +78,21 @@ def walked(seed):
     random = np.random.default_rng(seed)
     inside = numpy_helper.from_array(random.standard_normal((8, 8)).astype(np.float32), "inside")
     turn = helper.make_graph(
-        [node("MatMul", "state inside", "turned"), node("Identity", "going", "on")], "turn",
-        [value("step", [], INT64), value("going", [], TensorProto.BOOL), value("state", ["n", 8])],
+        [node("MatMul", "state inside", "turned"), node("Identity", "running", "on")], "turn",
+        [value("step", [], INT64), value("running", [], TensorProto.BOOL),
+         value("state", ["n", 8])],
         [value("on", [], TensorProto.BOOL), value("turned", ["n", 8])], [inside])
     then = helper.make_graph([node("MatMul", "looped wt", "t")], "then", [], [value("t", None)])
     otherwise = helper.make_graph([node("MatMul", "looped we", "e")], "else", [],
                                   [value("e", None)])
     nodes = [node("MatMul", "x w", "p", "before"), node("Relu", "p", "r"),
-             node("Loop", "trips  r", "looped", "loop", body=turn),
+             node("Loop", "trips going r", "looped", "loop", body=turn),
              node("If", "flag", "chosen", "choice", then_branch=then, else_branch=otherwise),
              node("NonZero", "chosen", "places", "places"),
              node("Cast", "places", "numbers", to=FLOAT),
              node("MatMul", "pair numbers", "y", "after")]
-    nodes[2].input[1] = ""
     constants = weights(seed, w=(300, 8), wt=(8, 70), we=(8, 70), pair=(5, 2))
-    constants["trips"] = np.int64(2)
+    constants.update(trips=np.int64(2), going=np.bool_(True))
     return model_of(nodes, [value("x", ["n", 300]), value("flag", [], TensorProto.BOOL)],
                     [value("y", None)], constants)
 
@@ -106,7 +106,8 @@ def quantised(seed):
                  "wz": np.zeros(16, np.int8), "ys": np.float32(0.3), "yz": np.int8(0),
                  "bias": random.integers(-500, 500, 16, np.int32)}
     nodes = [node("QuantizeLinear", "x xs xz", "xq"),
-             node("QLinearConv", "xq xs xz wq ws wz ys yz bias", "yq", "conv", pads=[1, 1, 1, 1]),
+             node("QLinearConv", "xq xs xz wq ws wz ys yz bias", "yq", "conv",
+                  pads=[1, 1, 1, 1]),
              node("DequantizeLinear", "yq ys yz", "y")]
     return model_of(nodes, [value("x", [1, 4, 10, 10])], [value("y", None)], constants)
 

@@ -244,6 +244,12 @@ class DamageTest(StoreCase):
         self.assertEqual(len(self.warnings), 1, self.warnings)
         self.assertIn("damaged", self.warnings[0])
 
+    def test_entries_that_are_pipes(self):
+        for path in self.files():
+            os.unlink(path)
+            os.mkfifo(path)
+        self.found(expected=self.expected, warns=True)
+
     def test_entries_that_are_no_files(self):
         for path in self.files():
             os.unlink(path)

@@ -36,8 +36,8 @@ class KernelRequests {
   // Threads may ask at the same time, each for a module of its own, which outlives generate_all.
   KernelId add(Module& module, const std::string& specification, Generate generate);
 
-  // Says that a compiled model may lack the kernel of this node, since its task may have been taken
-  // out of the model.
+  // Says that the compiled model need not have the kernel of this node: one that it lacks is
+  // generated.
   void may_lack(const Node& node);
 
   // Takes each kernel from the sources, or generates it and keeps it in the store, and completes

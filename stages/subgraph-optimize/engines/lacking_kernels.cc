@@ -44,13 +44,30 @@ std::vector<const Value*> values_of(const Node& node) {
   return values;
 }
 
+// Returns the names of the user's ONNX nodes.
+std::vector<std::string> origins_of(const Node& node) {
+  std::vector<std::string> names;
+  for (const uint32_t origin : node.origins())
+    names.push_back(node.graph().module().onnx_node(origin));
+  return names;
+}
+
+std::vector<std::string> sorted(std::vector<std::string> names) {
+  std::ranges::sort(names);
+  return names;
+}
+
+// Returns "'conv1', 'relu1'".
+std::string quoted_names(const std::vector<std::string>& names) {
+  return fmt::format("'{}'", fmt::join(names, "', '"));
+}
+
 // The nodes and values of a compiled model, by name.
 class NamedFacts {
  public:
   explicit NamedFacts(const ModelKernels& kernels)
-      : model_(kernels.model()), path_(kernels.path()) {
-    const NodeNames names(model_);
-    for (uint32_t node = 0; node < model_.nodes(); ++node) nodes_.insert(names[node]);
+      : model_(kernels.model()), path_(kernels.path()), names_(model_) {
+    for (uint32_t node = 0; node < model_.nodes(); ++node) nodes_.emplace(names_[node], node);
     for (const pb::PartDef& part : model_.parts()) {
       const ValueNames values(part.fixed());
       for (int v = 0; v < part.fixed().value_type_size(); ++v)
@@ -73,7 +90,12 @@ class NamedFacts {
   // Returns how a node, whose kernel is not there, differs.
   std::string difference(const Node& node) const {
     const std::string& name = name_text(node);
-    if (!name.empty() && !nodes_.contains(name)) return "there is no such node";
+    const auto known = nodes_.find(name);
+    if (!name.empty() && known == nodes_.end()) return "it has no such node";
+    const std::vector<std::string> origins =
+        known == nodes_.end() ? std::vector<std::string>() : sorted(names_.origins(known->second));
+    if (!origins.empty() && origins != sorted(origins_of(node)))
+      return "there it is made of " + quoted_names(origins);
     for (const Value* value : values_of(node)) {
       const auto found = types_.find(value->name());
       if (found == types_.end()) continue;
@@ -106,18 +128,15 @@ class NamedFacts {
 
   const pb::ModelDef& model_;
   const std::string& path_;
-  std::set<std::string> nodes_;
+  const NodeNames names_;
+  std::map<std::string, uint32_t> nodes_;
   std::map<std::string, uint32_t> types_;
 };
 
 // Returns "node 'conv1' (Fused(Conv)) of 'conv1', 'relu1'".
 std::string shown(const Node& node) {
-  std::string text = fmt::format("node '{}' ({})", name_text(node), op_text(node));
-  if (node.origins().size() < 2) return text;
-  std::vector<std::string> names;
-  for (const uint32_t origin : node.origins())
-    names.push_back(fmt::format("'{}'", node.graph().module().onnx_node(origin)));
-  return text + fmt::format(" of {}", fmt::join(names, ", "));
+  const std::string text = fmt::format("node '{}' ({})", name_text(node), op_text(node));
+  return node.origins().size() < 2 ? text : text + " of " + quoted_names(origins_of(node));
 }
 
 std::vector<const Node*> nodes_that_name(const Module& module,
@@ -135,11 +154,6 @@ std::vector<const Node*> nodes_that_name(const Module& module,
 
 }  // namespace
 
-bool may_lose_task(const Node& node) {
-  constexpr Op kOps[] = {Op::kConcat, Op::kSplit, Op::kTransData, Op::kIdentity};
-  return std::ranges::find(kOps, node.op()) != std::end(kOps);
-}
-
 Result<void> check_lacking(const Module& module, const std::set<std::string>& entries,
                            const ModelKernels& kernels) {
   if (entries.empty()) return {};
@@ -152,7 +166,9 @@ Result<void> check_lacking(const Module& module, const std::set<std::string>& en
   for (const Node* node : nodes)
     text += fmt::format("\n  {}: {}", shown(*node), facts.difference(*node));
   return make_error(ErrorCode::kNoKernel, "{}", text)
-      .with_hint("compile the model: a compiled model has kernels for other weights alone");
+      .with_hint(
+          "compile the model: kernels of an earlier one serve other weights, but no other nodes, "
+          "sizes or attributes");
 }
 
 }  // namespace sluice

@@ -10,10 +10,6 @@
 
 namespace sluice {
 
-// Returns whether sluice-build may take the task from a node of this kind, whatever the constants
-// are: it moves data, so a compiled model may do without its kernel.
-bool may_lose_task(const Node& node);
-
 // Returns kNoKernel when a node names one of the kernels, which have no code: lists all such nodes,
 // and says how each differs from the node of its name in the compiled model. An input or output
 // that differs is named first.

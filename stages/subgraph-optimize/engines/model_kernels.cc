@@ -1,6 +1,10 @@
 #include "stages/subgraph-optimize/engines/model_kernels.h"
 
+#include <algorithm>
+
 #include "common/graphfile/header.h"
+#include "common/omfile/om_names.h"
+#include "common/target/aicore.h"
 #include "common/target/kernel_specification.h"
 
 namespace sluice {
@@ -24,6 +28,16 @@ Result<OmFile> read_model(const std::string& path) {
                path};
 }
 
+std::set<std::string> nodes_on_host(const pb::ModelDef& model) {
+  std::set<std::string> nodes;
+  const NodeNames names(model);
+  for (int node = 0; node < model.node_engine_size(); ++node) {
+    const std::string& engine = model.engines(static_cast<int>(model.node_engine(node)));
+    if (engine == engine_name(EngineId::kHostCpu)) nodes.insert(names[static_cast<uint32_t>(node)]);
+  }
+  return nodes;
+}
+
 }  // namespace
 
 Result<ModelKernels> ModelKernels::open(const std::string& path) {
@@ -33,7 +47,14 @@ Result<ModelKernels> ModelKernels::open(const std::string& path) {
   kernels.path_ = path;
   for (int i = 0; i < kernels.model().kernels_size(); ++i)
     kernels.by_entry_.emplace(kernels.model().kernels(i).entry(), i);
+  kernels.on_host_ = nodes_on_host(kernels.model());
   return kernels;
+}
+
+bool ModelKernels::may_lack_kernel_of(const Node& node) const {
+  constexpr Op kMoves[] = {Op::kConcat, Op::kSplit, Op::kTransData, Op::kIdentity};
+  return is_used() && (std::ranges::find(kMoves, node.op()) != std::end(kMoves) ||
+                       on_host_.contains(name_text(node)));
 }
 
 std::optional<GeneratedKernel> ModelKernels::find(const std::string& specification) const {

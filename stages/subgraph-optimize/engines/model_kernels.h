@@ -4,9 +4,11 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "common/base/result.h"
+#include "common/ir/graph.h"
 #include "common/omfile/om_file.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
 
@@ -24,11 +26,15 @@ class ModelKernels {
   const pb::ModelDef& model() const { return *file_.model; }  // of one that is used
   // Returns the kernel of a specification. Its bytes have been compared with their digest.
   std::optional<GeneratedKernel> find(const std::string& specification) const;
+  // Returns whether the model may lack the kernel of a node, whatever the constants are: it may
+  // have taken the task from a node that moves data, and it runs others by the reference kernels.
+  bool may_lack_kernel_of(const Node& node) const;
 
  private:
   std::string path_;
   OmFile file_;
   std::map<std::string, int> by_entry_;  // index into ModelDef.kernels
+  std::set<std::string> on_host_;        // names of nodes
 };
 
 }  // namespace sluice

@@ -78,9 +78,10 @@ Result<void> finish(Module& module) {
   return {};
 }
 
-void let_lack(const Graph& graph, KernelRequests& kernels) {
+// Lets kernels of a lowered graph be generated that the compiled model need not have.
+void let_lack(const Graph& graph, const ModelKernels& model, KernelRequests& kernels) {
   for (const Node& node : graph.nodes())
-    if (may_lose_task(node)) kernels.may_lack(node);
+    if (model.may_lack_kernel_of(node)) kernels.may_lack(node);
 }
 
 // Runs the jobs in threads; each job writes only its own module. Returns the entries of the kernels
@@ -91,7 +92,7 @@ Result<std::set<std::string>> lower_all(std::deque<Job>& jobs, const GeneratorOp
   SLUICE_TRY(parallel_for(jobs.size(), threads, [&](size_t i) {
     return lower_for_engine(jobs[i].module.root(), options, kernels);
   }));
-  for (const Job& job : jobs) let_lack(job.module.root(), kernels);
+  for (const Job& job : jobs) let_lack(job.module.root(), sources.model, kernels);
   SLUICE_TRY(kernels.generate_all(options.profile, sources, threads));
   SLUICE_TRY(parallel_for(jobs.size(), threads, [&](size_t i) { return finish(jobs[i].module); }));
   add_work(Work::kDistinctSubgraphs, jobs.size());
@@ -103,7 +104,7 @@ Result<void> lower_alone(Graph& graph, const GeneratorOptions& options,
                          const KernelSources& sources, int64_t threads) {
   KernelRequests kernels;
   SLUICE_TRY(lower_for_engine(graph, options, kernels));
-  let_lack(graph, kernels);
+  let_lack(graph, sources.model, kernels);
   SLUICE_TRY(kernels.generate_all(options.profile, sources, threads));
   add_work(Work::kDistinctSubgraphs);
   return check_lacking(graph.module(), kernels.lacking(), sources.model);
