@@ -146,6 +146,7 @@ class Job {
   }
 
   int tell(const char* what, int code) const {
+    if (request_.quiet) return code;
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     log_text(fmt::format("{}: {} {} {:.2f} s\n", kProgram, short_key(key_), what, seconds));
@@ -182,6 +183,7 @@ Result<std::vector<Digest>> read_keys(std::vector<std::string> texts, const std:
 }
 
 Result<int> run_jobs(const JobRequest& request) {
+  if (request.quiet) silence_log();
   Store store(request.store);
   RemoteStore remote(request.remote, store);
   int code = 0;

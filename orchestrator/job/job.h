@@ -16,6 +16,7 @@ struct JobRequest {
   std::vector<Digest> keys;  // run in this order
   RemoteUrl remote;          // empty: none
   std::string threads;       // --threads for the stages; empty: their default
+  bool quiet = false;        // no lines of jobs, no warnings
 };
 
 // Returns the keys of these texts, and of the lines of a file unless its name is empty. Errors:

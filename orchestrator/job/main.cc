@@ -15,7 +15,7 @@ the same time or after it was killed: its product is the same, and appears in th
 whole.
 
 Usage:
-  sluice-job [--threads=N] [--keys=FILE] [--remote=URL] --store=DIR [<key>...]
+  sluice-job [options] --store=DIR [<key>...]
   sluice-job (--help | --version)
 
 Options:
@@ -24,6 +24,7 @@ Options:
   --remote=URL  A second store behind it, over http:// or https://. What DIR lacks is taken from
                 there, and what jobs made is sent there; docs/farm.md.
   --threads=N   Worker threads of each stage; 0 means one per usable core.
+  -q, --quiet   Errors alone.
   --help        Print this.
   --version     Print the release.
 
@@ -33,8 +34,11 @@ Prints a line for each job: found, made or failed. Ends with the exit code of th
 sluice::Result<int> run(int argc, char** argv) {
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(kUsage, argc, argv));
   if (const auto answered = sluice::answer_wish(line, "sluice-job", kUsage)) return *answered;
-  sluice::JobRequest request{
-      .store = line.text("--store"), .keys = {}, .remote = {}, .threads = line.text("--threads")};
+  sluice::JobRequest request{.store = line.text("--store"),
+                             .keys = {},
+                             .remote = {},
+                             .threads = line.text("--threads"),
+                             .quiet = line.flag("--quiet")};
   SLUICE_ASSIGN(request.keys, sluice::read_keys(line.list("<key>"), line.text("--keys")));
   if (line.has("--remote")) {
     SLUICE_ASSIGN(request.remote, sluice::parse_remote_url(line.text("--remote")));

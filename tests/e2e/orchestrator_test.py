@@ -203,13 +203,15 @@ class Orchestrator(unittest.TestCase):
                  "--max-constant-bytes=1000", "--error-format=text", "--progress=text", "--model=m",
                  "--external-dir=d", "--annotate=a", "--transport=pipe", "--heartbeat=1000",
                  "--stop-after=build:p", "--strict", "--quiet", "--segments=inline", "--store=s",
+                 "--remote=http://127.0.0.1:9", "--graph-key=k",
                  *("--skip=%s:p" % stage for stage in STAGES),
                  *("--passes=%s:p" % stage for stage in STAGES)]
         options_of = lambda text: set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", text, re.MULTILINE))
         own = options_of(subprocess.run([os.path.join(PROGRAMS, "sluice-compile"), "--help"],
                                         capture_output=True, text=True).stdout)
         self.assertEqual({option.split("=")[0] for option in given if option.startswith("--")},
-                         own - {"--help", "--version", "--service"})
+                         own - {"--help", "--version", "--service",
+                                "--graph-compiler-cache-dir"})  # with the key a second store
         result = self.compile(*given)
         self.assertEqual(result.returncode, 0, result.stderr)
         for stage in STAGES:
