@@ -17,7 +17,9 @@
 namespace sluice {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
@@ -40,6 +42,58 @@ class StoreOfResultsTest : public ::testing::Test {
   Store store_{folder_.file("store")};
   Fields fields_;
 };
+
+// What another store has is fetched into this one, once, and what is kept here is told.
+TEST_F(StoreOfResultsTest, HasATierBehindIt) {
+  Store other{folder_.file("other")};
+  Record record{"kernel", fields_, {}};
+  record.results.add("object", other.keep(bytes_of("code")));
+  other.keep(record);
+  int fetched = 0;
+  std::vector<Digest> kept;
+  const auto copy = [&](const std::string& from, const std::string& to) {
+    ++fetched;
+    std::filesystem::create_directories(std::filesystem::path(to).parent_path());
+    std::error_code failed;
+    return std::filesystem::copy_file(from, to, failed);
+  };
+  store_.connect(
+      {.fetch_record =
+           [&](const Digest& key) {
+             return copy(record_path(other.path(), key), record_path(store_.path(), key));
+           },
+       .fetch_artifact =
+           [&](const Digest& digest) {
+             return copy(store_path(other.path(), digest), store_path(store_.path(), digest));
+           },
+       .kept_record = [&](const Digest& key) { kept.push_back(key); }});
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(store_.find(record.key()));
+    EXPECT_EQ(kept_text(sha256(std::string_view("code"))), "code");
+  }
+  EXPECT_EQ(fetched, 2);
+  EXPECT_FALSE(store_.find(sha256(std::string_view("nobody"))));
+  EXPECT_FALSE(store_.find_job(record.key())) << "jobs are of one store";
+  EXPECT_THAT(kept, IsEmpty());
+  store_.keep(record);
+  EXPECT_THAT(kept, ElementsAre(record.key()));
+}
+
+TEST_F(StoreOfResultsTest, UsesNoDamagedBytesOfATier) {
+  const Digest digest = sha256(std::string_view("code"));
+  const auto write = [&](const std::string& path) {
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    return write_text(path, "wrong").ok();
+  };
+  store_.connect(
+      {.fetch_record = [&](const Digest& key) { return write(record_path(store_.path(), key)); },
+       .fetch_artifact = [&](const Digest& key) { return write(store_path(store_.path(), key)); },
+       .kept_record = {}});
+  EXPECT_FALSE(store_.find(digest));
+  EXPECT_EQ(kept_text(digest), "nothing");
+  EXPECT_FALSE(std::filesystem::exists(store_path(store_.path(), digest)));
+  EXPECT_FALSE(std::filesystem::exists(record_path(store_.path(), digest)));
+}
 
 TEST_F(StoreOfResultsTest, KeepsRecordsAndArtifacts) {
   fields_.add("a", "1");

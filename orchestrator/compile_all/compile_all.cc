@@ -50,11 +50,13 @@ class CompileAll {
     const std::vector<Digest> keys = open_jobs();
     if (!is_stopped() && !keys.empty()) {
       const JobEvents events{.began = [this](const Digest& key) { take_begin(key); },
-                             .ended = [this](const Digest& key) { return take_end(key); }};
+                             .ended = [this](const Digest& key) { return take_end(key); },
+                             .warned = [this](const std::string& text) { take_warning(text); }};
       SLUICE_TRY(run_jobs(keys, events));
     }
     if (const auto fault = store_.fault()) log_warning(kCompileAll, *fault);
-    if (const auto trouble = remote_.trouble()) log_warning(kCompileAll, *trouble);
+    const auto trouble = remote_.trouble();
+    if (trouble || job_warning_) log_warning(kCompileAll, trouble ? *trouble : *job_warning_);
     if (result_file_) SLUICE_TRY(write_result());
     return exit_code();
   }
@@ -162,6 +164,12 @@ class CompileAll {
 
   void take_begin(const Digest& key) { progress_.begin(name_of(key)); }
 
+  // Every job may have the same to say.
+  void take_warning(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    if (!job_warning_) job_warning_ = text;
+  }
+
   // Each job would wait again for a server that does not answer.
   Result<void> run_jobs(const std::vector<Digest>& keys, const JobEvents& events) {
     const RemoteUrl remote = remote_.is_used() ? request_.remote : RemoteUrl();
@@ -255,6 +263,7 @@ class CompileAll {
   std::vector<Outcome> outcomes_;
   std::map<Digest, std::vector<size_t>> by_key_;
   std::mutex mutex_;
+  std::optional<std::string> job_warning_;
   std::atomic<bool> has_failed_ = false;
   Progress progress_;
   std::optional<FileWriter> result_file_;

@@ -6,6 +6,19 @@
 #include "orchestrator/process/programs.h"
 
 namespace sluice {
+namespace {
+
+// Returns the warning of a job, if there is one. All else that it has to say is in the store.
+std::string warning_of(const Descriptor& errors) {
+  constexpr std::string_view kStart = "sluice-job: warning ";
+  const std::string text = memory_file_text(errors);
+  const size_t start = text.find(kStart);
+  if (start == std::string::npos) return {};
+  const size_t begin = start + kStart.size();
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+}  // namespace
 
 Result<void> run_locally(const LocalProvider& provider, const Store& store,
                          const std::vector<Digest>& keys, const JobEvents& events) {
@@ -19,9 +32,11 @@ Result<void> run_locally(const LocalProvider& provider, const Store& store,
                                         digest_hex(keys[i])};
     if (!provider.remote.base.empty())
       command.push_back("--remote=" + provider.remote.with_login());
-    // What a job has to say is in the store.
-    SLUICE_ASSIGN(const pid_t child, start_process(command, {}));
+    SLUICE_ASSIGN(const Descriptor errors, make_memory_file());
+    SLUICE_ASSIGN(const pid_t child, start_process(command, {-1, -1, errors.get()}));
     wait_for(child);
+    const std::string warning = warning_of(errors);
+    if (!warning.empty()) events.warned(warning);
     if (!interrupted() && !events.ended(keys[i])) stopped = true;
     return {};
   });

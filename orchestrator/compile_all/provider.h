@@ -18,6 +18,8 @@ struct JobEvents {
   // Once for each job: its product, or its failure, is in the store, or it was lost. Returns
   // whether further jobs are to start.
   std::function<bool(const Digest& key)> ended;
+  // A warning of a job that is not in the store, such as one about a remote store.
+  std::function<void(const std::string& text)> warned;
 };
 
 struct LocalProvider {

@@ -21,7 +21,7 @@ Usage:
 Options:
   --store=DIR   The store, which every machine that runs jobs shares.
   --keys=FILE   Run also the jobs of these keys, one in a line.
-  --remote=URL  A second store behind it, over http:// or https://: what DIR lacks is taken from
+  --remote=URL  A second store behind it, over http:// or https://. What DIR lacks is taken from
                 there, and what jobs made is sent there; docs/farm.md.
   --threads=N   Worker threads of each stage; 0 means one per usable core.
   -q, --quiet   Errors alone.

@@ -99,11 +99,10 @@ class Reception {
       if (::ftruncate(target_->file, 0) != 0) return fail(std::strerror(errno));
       if (target_->begins) target_->begins(etag_);
     }
-    const uint64_t max_end = std::min(target_->max_bytes, first_ + free_bytes());
-    end_ = first_ + length_.value_or(kMaxUntold);
-    if (length_ && (*length_ > max_end || end_ > max_end))
-      return fail(fmt::format("its {} bytes are too many", *length_));
-    end_ = std::min(end_, max_end);
+    const uint64_t limit = std::min(target_->max_bytes, first_ + free_bytes());
+    const uint64_t left = limit - std::min(first_, limit);
+    if (length_ && *length_ > left) return fail(fmt::format("its {} bytes are too many", *length_));
+    end_ = first_ + length_.value_or(std::min(kMaxUntold, left));
     return true;
   }
 

@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "common/base/file_kind.h"
 #include "common/base/files.h"
 #include "common/base/store.h"
@@ -20,14 +18,10 @@ namespace {
 constexpr int kMaxTransfers = 5;  // of one artifact in a run
 constexpr uint64_t kMaxRecord = uint64_t{1} << 20;
 constexpr uint64_t kMaxArtifact = uint64_t{1} << 40;
-constexpr off_t kAskedFirst = 64 << 10;  // bytes of a file that is not sent before a HEAD
+constexpr uint64_t kAskedFirst = 64 << 10;  // bytes of a file that is not sent before a HEAD
 
 std::string artifact_name(const Digest& digest) { return store_path("", digest); }
 std::string record_name(const Digest& key) { return record_path("", key); }
-
-Result<void> make_folder_of(const std::string& path) {
-  return make_directories(std::filesystem::path(path).parent_path().string());
-}
 
 bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
@@ -40,9 +34,17 @@ void forget(const std::string& partial) {
 bool give_name(const std::string& partial, int file, const std::string& path) {
   struct stat status{};
   if (::fstat(file, &status) == 0) ::fchmod(file, status.st_mode & 0555);
-  if (!make_folder_of(path) || ::rename(partial.c_str(), path.c_str()) != 0) return false;
+  const auto renamed = write_in_folder_of(path, [&]() -> Result<void> {
+    if (::rename(partial.c_str(), path.c_str()) == 0) return {};
+    return file_error("write", path);
+  });
   forget(partial);
-  return true;
+  return renamed.ok();
+}
+
+uint64_t bytes_of(int file) {
+  struct stat status{};
+  return ::fstat(file, &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
 }
 
 bool has_digest(const std::string& file, const Digest& digest) {
@@ -100,8 +102,9 @@ bool RemoteStore::fetch_record(const Digest& key) {
   const std::optional<Record> record = receive_record(key);
   if (!record || (is_of_model(*record) && !has_good_model(*record))) return false;
   const std::string path = record_path(store_.path(), key), text = record_text(*record);
+  if (!write_in_folder_of(path, [&] { return write_text(path, text); })) return false;
   store_.count_added(text.size());
-  return write_in_folder_of(path, [&] { return write_text(path, text); }).ok();
+  return true;
 }
 
 bool RemoteStore::fetch_artifact(const Digest& digest) {
@@ -144,7 +147,7 @@ bool RemoteStore::bring_artifact(const Digest& digest) {
   const StoreLock lock = store_.lock(digest, interrupted);
   if (is_there(path)) return true;
   const std::string partial = store_.path() + "/partial/" + digest_hex(digest);
-  if (!make_folder_of(partial)) return false;
+  if (!make_directories(store_.path() + "/partial")) return false;
   const Descriptor file(::open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!file) return false;
   HttpTarget target{.file = file.get(), .max_bytes = kMaxArtifact, .etag = {}, .begins = {}};
@@ -159,10 +162,9 @@ bool RemoteStore::bring_artifact(const Digest& digest) {
     return false;
   }
   if (has_digest(partial, digest)) {
-    struct stat status{};
-    if (::fstat(file.get(), &status) == 0)
-      store_.count_added(static_cast<uint64_t>(status.st_size));
-    return give_name(partial, file.get(), path);
+    if (!give_name(partial, file.get(), path)) return false;
+    store_.count_added(bytes_of(file.get()));
+    return true;
   }
   forget(partial);
   note(fmt::format("has damaged bytes for {}; they are not used", name));
@@ -197,22 +199,22 @@ bool RemoteStore::push_record(const Digest& key) {
   const Result<std::string> text = read_text(record_path(store_.path(), key));
   const auto record = text ? parse_record(*text) : std::nullopt;
   if (!record) return true;  // the store could not keep it
-  const auto artifact = record->results.find_digest("output");
-  return (!artifact || push_file(artifact_name(*artifact))) && push_file(record_name(key));
+  for (const Digest& artifact : record->artifacts())
+    if (!push_file(artifact_name(artifact))) return false;
+  return push_file(record_name(key));
 }
 
 bool RemoteStore::push_file(const std::string& name) {
   if (pushed_.contains(name)) return true;
   const Descriptor file(::open((store_.path() + name).c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat status{};
-  if (!file || ::fstat(file.get(), &status) != 0 || !connect()) return false;
-  if (status.st_size >= kAskedFirst && !fetched_.contains(name)) {
+  if (!file || !connect()) return false;
+  const uint64_t bytes = bytes_of(file.get());
+  if (bytes >= kAskedFirst && !fetched_.contains(name)) {
     const HttpAnswer answer = client_->head(name);
     if (answer.status == 0) return take(answer, "HEAD", name);
     if (answer.status == 200) return true;
   }
-  if (!take(put(name, file.get(), static_cast<uint64_t>(status.st_size)), "PUT", name))
-    return false;
+  if (!take(put(name, file.get(), bytes), "PUT", name)) return false;
   pushed_.insert(name);
   return true;
 }

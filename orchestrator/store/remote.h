@@ -28,8 +28,8 @@ class RemoteStore {
   // remote store.
   RemoteStore(RemoteUrl url, Store& store);
 
-  // Sends the records that the store has kept since the last call, and before each its artifact, so
-  // that nobody finds a record without it.
+  // Sends the records that the store has kept since the last call, and before each its artifacts,
+  // so that nobody finds a record without it.
   void push();
 
   // Returns false when it is asked no more.

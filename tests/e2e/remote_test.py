@@ -221,6 +221,33 @@ class NginxTest(RemoteCase):
         self.found_with(self.url)
         self.assertEqual(self.found_with(self.url + "/read"), STAGES)
 
+    def test_compile_all_tells_that_jobs_cannot_send(self):
+        with open(self.path("manifest.json"), "w", encoding="utf-8") as file:
+            json.dump({"matrix": {"models": ["model.onnx"], "dims": [["N=1"], ["N=2"], ["N=3"]],
+                                  "output": "{dims}.om"}}, file)
+        for quiet in [[], ["-q"]]:
+            self.another_store()
+            done = subprocess.run(
+                [os.path.join(self.programs, "sluice-compile-all"), self.path("manifest.json"),
+                 "--store", self.store, "--remote", self.url + "/read", "-o", self.path("out"),
+                 *quiet], capture_output=True, text=True, timeout=300)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("answers 405 to PUT /"), 0 if quiet else 1,
+                             done.stderr)
+
+    def test_sluice_cache_knows_what_was_fetched(self):
+        """Artifacts that were not needed are no damage, and what is left of a transfer goes."""
+        self.found_with(self.url)
+        self.assertEqual(self.found_with(self.url), STAGES)
+        os.makedirs(os.path.join(self.store, "partial"), exist_ok=True)
+        with open(os.path.join(self.store, "partial", "0" * 64), "wb") as file:
+            file.write(b"old")
+        os.utime(file.name, (1, 1))
+        self.program(0, "sluice-cache", "verify", self.store)
+        self.program(0, "sluice-cache", "gc", self.store)
+        self.assertFalse(os.path.exists(file.name))
+        self.assertEqual(self.found("--remote", self.url, expected=self.expected), STAGES)
+
     def test_a_model_cache(self):
         self.found_with(self.url)
         os.mkdir(self.path("cache"))
@@ -333,17 +360,30 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_PUT = do_GET
 
 
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files, self.requests = {}, []
+        self.misbehave = lambda handler, method, name: False
+
+    def handle_error(self, *_):
+        """Clients go away in the middle."""
+
+
 class PythonServerCase(RemoteCase):
     def setUp(self):
         super().setUp()
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.server.files, self.server.requests = {}, []
-        self.behave()
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.addCleanup(self.server.server_close)
-        self.addCleanup(self.server.shutdown)
+        self.server = self.serve()
         self.url = "http://127.0.0.1:%d/some/place" % self.server.server_port
+
+    def serve(self):
+        server = Server()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return server
 
     def behave(self):
         self.server.misbehave = lambda handler, method, name: False
@@ -378,6 +418,7 @@ class MisbehavingTest(PythonServerCase):
 
     def test_artifacts_are_sent_before_their_records(self):
         self.found_with(self.url)
+        self.assertEqual(len(self.seen("GET")), len(STAGES), "each record is asked for once")
         sent = self.seen("PUT", If_None_Match="*")
         self.assertEqual(len(sent), 2 * len(STAGES))
         for artifact, record in zip(sent[::2], sent[1::2]):
@@ -431,24 +472,18 @@ class MisbehavingTest(PythonServerCase):
                 elsewhere = {"Location": self.url + "/records/"} if status < 400 else {}
                 self.misbehave(lambda handler: handler.answer(status, b"x", **elsewhere))
                 self.server.requests.clear()
-                warning = "answers %d to GET" % status
-                self.assertEqual(self.found_with(self.url, warning=warning), [])
+                told = "answers %d to GET" % status
+                self.assertEqual(self.found_with(self.url, warning=told), [])
                 self.assertEqual(len(self.seen("GET")), 1, "it is not asked again")
 
     def test_a_redirection_gets_no_login(self):
         self.fill()
-        asked = []
-        other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.addCleanup(other.server_close)
-        self.addCleanup(other.shutdown)
-        other.files, other.requests = {}, asked
-        other.misbehave = lambda *_: False
-        threading.Thread(target=other.serve_forever, daemon=True).start()
+        other = self.serve()
         self.misbehave(lambda handler: handler.answer(
             302, Location="http://127.0.0.1:%d%s" % (other.server_port, handler.path)))
         self.found_with(self.url.replace("//", "//me:secret@"), warning="not followed")
         self.assertNotIn("secret", "".join(self.warnings))
-        self.assertEqual(asked, [])
+        self.assertEqual(other.requests, [])
 
     def test_wrong_bytes_of_every_file(self):
         self.fill()
@@ -712,6 +747,7 @@ class GoneTest(PythonServerCase):
                 time.sleep(0.5)
         self.misbehave(stall)
         self.timed(self.url, 60, "did not finish GET /records/")
+        self.assertEqual(len(self.server.requests), 1)
 
     def test_nonsense(self):
         for text in [b"", b"\r\n\r\n", b"HTTP/1.1 \r\n\r\n", b"HTTP/1.1 000 x\r\n\r\n",
@@ -796,6 +832,6 @@ class OptionTest(RemoteCase):
 if __name__ == "__main__":
     if not NGINX:
         print("there is no nginx here: its tests are skipped")
-    ProgramCase.programs = need(sys.argv.pop(1), ["compile", "compile-all", "job", "verify",
-                                                  "subgraph-optimize", "build"])
+    ProgramCase.programs = need(sys.argv.pop(1), ["cache", "compile", "compile-all", "job",
+                                                  "subgraph-optimize", "build", "verify"])
     unittest.main()
