@@ -79,7 +79,9 @@ ONLY_IN = {
     r"llvm/.*|llvm-c/.*": ["stages/subgraph-optimize/"],
     r"openssl/.*": ["common/base/digest.cc"],
     r"curl/.*": ["orchestrator/store/lazy_curl.h"],
-    r"zlib\.h": ["common/tensorfile/", "common/graphfile/"],
+    r"zlib\.h": ["common/tensorfile/", "common/graphfile/", "common/wire/farm_frames.cc"],
+    r"sqlite3\.h": ["orchestrator/farm/database.cc"],
+    r"microhttpd\.h": ["orchestrator/farm/metrics_server.cc"],
 }
 
 # Words that have no place in finished work, and folders of one machine. (Spelled in pieces: this

@@ -24,6 +24,8 @@ std::vector<const Graph*> graphs_with_schedule(const Module& module);
 // Returns kWrongLevel for a graph without streams.
 Result<std::string> schedule_text(const Module& module);
 Result<std::string> pieces_text(const Module& module);
+// The large constants: SHA-256, bytes and place of each in a line.
+std::string segments_text(const Module& module);
 // Returns a picture of the arenas of a schedule (SVG): offsets over time. Errors as above.
 Result<std::string> memory_svg(const Module& module);
 

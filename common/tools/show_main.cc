@@ -33,6 +33,7 @@ Options:
   --schedule          Of a scheduled graph: its tasks as a table, with streams, events and places.
   --memory            Of a scheduled graph: a picture of its arenas (SVG), offsets over time.
   --explain           Of a scheduled graph: why each Concat and Split is a task or none.
+  --segments          The constants above 1 KiB of a graph: SHA-256, bytes and place of each.
   --header            Also version, options and what the file was made from.
 )";
 
@@ -40,16 +41,18 @@ Options:
 Result<void> check_request(const ShowRequest& request) {
   const int views = static_cast<int>(request.check) + static_cast<int>(request.loops) +
                     static_cast<int>(request.schedule) + static_cast<int>(request.memory) +
-                    static_cast<int>(request.explain);
+                    static_cast<int>(request.explain) + static_cast<int>(request.segments);
   if (views > 1)
     return make_error(ErrorCode::kUsage,
-                      "--check, --loops, --schedule, --memory and --explain exclude each other");
-  if ((request.schedule || request.memory || request.explain) &&
+                      "--check, --loops, --schedule, --memory, --explain and --segments exclude "
+                      "each other");
+  if ((request.schedule || request.memory || request.explain || request.segments) &&
       (request.summary || request.header || request.format != "text")) {
     return make_error(ErrorCode::kUsage, "--{} goes with no other view and no --format",
-                      request.schedule ? "schedule"
-                      : request.memory ? "memory"
-                                       : "explain");
+                      request.schedule  ? "schedule"
+                      : request.memory  ? "memory"
+                      : request.explain ? "explain"
+                                        : "segments");
   }
   if ((request.check || request.loops) && (request.summary || request.header)) {
     return make_error(ErrorCode::kUsage, "--{} shows neither a summary nor a header",
@@ -76,6 +79,7 @@ Result<ExitClass> run(const CommandLine& line) {
                             .schedule = line.flag("--schedule"),
                             .memory = line.flag("--memory"),
                             .explain = line.flag("--explain"),
+                            .segments = line.flag("--segments"),
                             .sizes = line.text("--sizes"),
                             .node = line.text("--node")};
   SLUICE_TRY(check_request(request));

@@ -40,6 +40,7 @@ Result<std::string> show_graph(const Module& module, const ShowRequest& request)
   if (request.schedule) return schedule_text(module);
   if (request.memory) return memory_svg(module);
   if (request.explain) return pieces_text(module);
+  if (request.segments) return segments_text(module);
   if (request.format == "json") return graph_json(module);
   if (request.format == "dot") return graph_dot(module);
   if (request.format == "onnx") return graph_onnx(module);
@@ -56,6 +57,7 @@ Result<std::string> show_compiled_model(const InputBytes& om, const ShowRequest&
                                 : request.schedule ? "schedule"
                                 : request.memory   ? "memory"
                                 : request.explain  ? "explain"
+                                : request.segments ? "segments"
                                                    : "";
   if (!view.empty()) {
     return make_error(ErrorCode::kBadOption, "--{} is for graphs, '{}' is a compiled model", view,

@@ -10,7 +10,7 @@ namespace sluice {
 struct ShowRequest {
   std::string format;  // text, json, dot or onnx
   bool summary = false, check = false, header = false, loops = false;
-  bool schedule = false, memory = false, explain = false;
+  bool schedule = false, memory = false, explain = false, segments = false;
   // With check: the file that sluice-preprocess --propose-sizes wrote, or empty.
   std::string sizes;
   std::string node = "*";  // with loops: the nodes, by name (fnmatch(3))

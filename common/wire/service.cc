@@ -1,6 +1,5 @@
 #include "common/wire/service.h"
 
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <optional>
 
 #include "common/base/memory.h"
+#include "common/base/stop_signals.h"
 #include "common/wire/endpoint.h"
 #include "common/wire/messages.h"
 #include "common/wire/socket.h"
@@ -42,27 +42,6 @@ struct Entry {
   milliseconds heartbeat{kHeartbeatMs};
   bool done = false;
 };
-
-Result<Descriptor> stop_signals() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, signal);
-  // Must run before ZeroMQ starts threads, which inherit the mask.
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  Descriptor descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!descriptor)
-    return make_error(ErrorCode::kIo, "cannot wait for signals: {}", std::strerror(errno));
-  return descriptor;
-}
-
-// Raises the limit of descriptors: each connection takes one, and ZeroMQ ends a process that has
-// none left.
-void allow_many_files() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 class Service {
  public:

@@ -19,6 +19,25 @@ Result<int64_t> number_from(const CommandLine& line, const char* name, int64_t l
                     name, text, low, kHigh);
 }
 
+using Provider = CompileAllRequest::Provider;
+
+Result<void> take_provider(const CommandLine& line, CompileAllRequest& request) {
+  const std::string name = line.text("--provider");
+  if (name == "slurm") {
+    request.provider = Provider::kSlurm;
+  } else if (name.find("://") != std::string::npos) {
+    request.provider = Provider::kFarm;
+    request.farm.endpoint = name;
+    SLUICE_ASSIGN(const int64_t priority, number_from(line, "--priority", -1000));
+    request.farm.priority = static_cast<int32_t>(priority);
+  } else if (name != "local") {
+    return make_error(ErrorCode::kBadOption,
+                      "--provider is '{}', expected local, slurm, tcp://ADDRESS:PORT or ipc://PATH",
+                      name);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<CompileAllRequest> compile_all_request(const CommandLine& line) {
@@ -26,14 +45,11 @@ Result<CompileAllRequest> compile_all_request(const CommandLine& line) {
                             .store = line.text("--store"),
                             .remote = {},
                             .output_folder = line.text("-o"),
-                            .result = line.text("--result"),
-                            .on_slurm = line.text("--provider") == "slurm"};
-  if (!request.on_slurm && line.text("--provider") != "local")
-    return make_error(ErrorCode::kBadOption, "--provider is '{}', expected local or slurm",
-                      line.text("--provider"));
+                            .result = line.text("--result")};
+  SLUICE_TRY(take_provider(line, request));
   if (line.has("--remote")) {
     SLUICE_ASSIGN(request.remote, parse_remote_url(line.text("--remote")));
-    if (request.on_slurm && request.remote.with_login() != request.remote.base)
+    if (request.provider == Provider::kSlurm && request.remote.with_login() != request.remote.base)
       return make_error(ErrorCode::kBadOption, "--remote has a login, which tasks would show")
           .with_hint("put it into ~/.netrc: machine HOST login USER password PASSWORD");
   }

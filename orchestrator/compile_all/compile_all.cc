@@ -22,6 +22,7 @@
 #include "orchestrator/compile_all/progress.h"
 #include "orchestrator/plan/compile_job.h"
 #include "orchestrator/process/output_file.h"
+#include "orchestrator/process/process.h"
 #include "orchestrator/process/programs.h"
 #include "orchestrator/store/collect.h"
 #include "orchestrator/store/remote.h"
@@ -89,16 +90,42 @@ class CompileAll {
     if (!imported) return false;
     CompileJob job{.graph = imported->graph,
                    .artifact = {},
-                   .model = request_.on_slurm ? std::string() : absolute(request.input),
+                   .constants = {},
+                   .model = is_elsewhere() ? std::string() : absolute(request.input),
                    .arguments = std::move(work.arguments),
                    .profile = work.profile};
     SLUICE_ASSIGN(const MappedFile graph, MappedFile::open(imported->file));
     job.artifact = store_.keep(graph.bytes());
+    if (is_elsewhere()) {
+      SLUICE_ASSIGN(job.constants, keep_list_of_constants(imported->file));
+    }
     SLUICE_ASSIGN(Record record, record_of(job, store_));
     outcome.key = record.key();
     pins_.add(outcome.key);
     store_.keep_job(record);
     return true;
+  }
+
+  bool is_elsewhere() const { return request_.provider != CompileAllRequest::Provider::kLocal; }
+
+  // Who brings the constants to a machine that does not see the store needs to know which.
+  Result<Digest> keep_list_of_constants(const std::string& graph) {
+    SLUICE_ASSIGN(const std::string program, find_program("sluice-show"));
+    SLUICE_ASSIGN(const Descriptor out, make_memory_file());
+    SLUICE_ASSIGN(const pid_t child,
+                  start_process({program, "--segments", graph}, {-1, out.get(), -1}));
+    const Ending ending = wait_for(child);
+    if (!ending.clean())
+      return make_error(ErrorCode::kStageFailed, "sluice-show --segments ended with {}",
+                        ending_text(ending));
+    const std::string lines = memory_file_text(out);
+    std::string digests;
+    for (size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
+      end = std::min(lines.find('\n', begin), lines.size());
+      const std::string_view line = std::string_view(lines).substr(begin, end - begin);
+      if (line.ends_with(" store")) digests += std::string(line.substr(0, line.find(' '))) + "\n";
+    }
+    return store_.keep(std::as_bytes(std::span(digests)));
   }
 
   // The import alone: its constants stay in the model's file, or, for machines that do not see that
@@ -116,7 +143,7 @@ class CompileAll {
                    .input = request.input,
                    .dump = {}};
     SLUICE_ASSIGN(stage.program, find_program("sluice-" + stage.name));
-    if (request_.on_slurm)
+    if (is_elsewhere())
       stage.options.insert(stage.options.end(), {"--segments=inline", "--store=" + store_.path()});
     stage.options.push_back("--threads=1");
     work.stages.push_back(std::move(stage));
@@ -176,8 +203,14 @@ class CompileAll {
     LocalProvider local = request_.local;
     SlurmProvider slurm = request_.slurm;
     local.remote = slurm.remote = remote;
-    return request_.on_slurm ? run_on_slurm(slurm, store_, keys, events)
-                             : run_locally(local, store_, keys, events);
+    switch (request_.provider) {
+      case CompileAllRequest::Provider::kSlurm:
+        return run_on_slurm(slurm, store_, keys, events);
+      case CompileAllRequest::Provider::kFarm:
+        return run_on_farm(request_.farm, store_, keys, events);
+      default:
+        return run_locally(local, store_, keys, events);
+    }
   }
 
   bool take_end(const Digest& key) {

@@ -18,9 +18,10 @@ struct CompileAllRequest {
   RemoteUrl remote;           // empty: none
   std::string output_folder;  // empty: the manifest's
   std::string result;         // JSON file; empty: none
-  bool on_slurm = false;
+  enum class Provider { kLocal, kSlurm, kFarm } provider = Provider::kLocal;
   LocalProvider local;
   SlurmProvider slurm;
+  FarmProvider farm;
   bool keeps_going = false;  // after a failure
   bool quiet = false;
 };

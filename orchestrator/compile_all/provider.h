@@ -1,4 +1,4 @@
-// Who runs the jobs of sluice-compile-all: processes of this machine, or a Slurm cluster.
+// Who runs the jobs of sluice-compile-all: processes of this machine, a Slurm cluster, or a farm.
 #pragma once
 
 #include <functional>
@@ -34,6 +34,11 @@ struct SlurmProvider {
   RemoteUrl remote;                  // without a login, which others could read; empty: none
 };
 
+struct FarmProvider {
+  std::string endpoint;  // of the dispatcher
+  int32_t priority = 0;
+};
+
 // Runs the jobs, which are in the store. Returns when all have ended, or when events.ended or
 // an interrupt stopped them. Errors: kProgramMissing, kIo.
 Result<void> run_locally(const LocalProvider& provider, const Store& store,
@@ -41,5 +46,11 @@ Result<void> run_locally(const LocalProvider& provider, const Store& store,
 // Errors: also kIo with what sbatch or squeue said.
 Result<void> run_on_slurm(const SlurmProvider& provider, Store& store,
                           const std::vector<Digest>& keys, const JobEvents& events);
+
+// Brings the products into the store. The connection may break, and the dispatcher start again,
+// meanwhile. Errors: kPeerLost, when nobody answers from the beginning, or for ten minutes later
+// on; kBadOption; that of a dispatcher that refuses the jobs.
+Result<void> run_on_farm(const FarmProvider& provider, Store& store,
+                         const std::vector<Digest>& keys, const JobEvents& events);
 
 }  // namespace sluice

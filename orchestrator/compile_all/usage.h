@@ -23,14 +23,15 @@ Options:
                          system in common. What DIR lacks is taken from there, and what jobs made
                          is sent there.
   -o DIR                 Put compiled models below DIR instead of the manifest's folder.
-  --provider=NAME        Who runs the jobs: local, processes of this machine, or slurm
-                         [default: local].
+  --provider=NAME        Who runs the jobs: local, processes of this machine; slurm; or the endpoint
+                         of a farm, tcp://ADDRESS:PORT or ipc://PATH [default: local].
   --jobs=N               Processes at once, also for the imports, which run here with every
                          provider; 0 means one per usable core [default: 0].
   --threads=N            Worker threads of each process here; 0 means a share of the usable cores
                          [default: 0].
   --batch=N              Jobs of one task of Slurm [default: 10].
   --sbatch=WORD          One more word for sbatch, such as --partition=long. Repeatable.
+  --priority=N           On a farm: before jobs of a lower priority [default: 0].
   --keep-going           Compile the others when one fails.
   --result=FILE          Write what became of each compile to FILE, as JSON.
   -q, --quiet            Errors alone.

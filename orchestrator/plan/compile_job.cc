@@ -73,6 +73,7 @@ Result<Record> record_of(const CompileJob& job, Store& store) {
     }
   }
   record.results.add("graph", job.artifact);
+  if (!job.constants.is_zero()) record.results.add("constants", job.constants);
   if (!job.model.empty()) record.results.add("model", job.model);
   return record;
 }
@@ -84,8 +85,12 @@ Result<CompileJob> job_of(const Record& record, Store& store, const std::string&
   if (record.kind != kCompileKind || !graph || !artifact || profile == nullptr)
     return make_error(ErrorCode::kBadFile, "the record {} is of no compile",
                       digest_hex(record.key()));
-  CompileJob job{
-      .graph = *graph, .artifact = *artifact, .model = {}, .arguments = {}, .profile = {}};
+  CompileJob job{.graph = *graph,
+                 .artifact = *artifact,
+                 .constants = {},
+                 .model = {},
+                 .arguments = {},
+                 .profile = {}};
   job.arguments.resize(kStageNames.size());
   if (const std::string* model = record.results.find("model")) job.model = *model;
   job.profile = profile_option(*profile);

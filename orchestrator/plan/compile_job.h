@@ -16,6 +16,7 @@ inline constexpr char kCompileKind[] = "compile";  // of the record of such a jo
 struct CompileJob {
   Digest graph;       // file digest of the imported graph
   Digest artifact;    // its bytes, in the store
+  Digest constants;   // an artifact that lists those of the store that it reads; zero: no list
   std::string model;  // the file that its constants are in; empty: they are in the store
   // The semantic options of each stage; the import has had its own.
   std::vector<std::vector<std::string>> arguments;

@@ -60,6 +60,9 @@ void forget(pid_t child) {
       fcntl(fd, F_SETFD, 0);
     }
   }
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
   signal(SIGPIPE, SIG_DFL);
   execv(arguments[0], arguments);
   _exit(127);

@@ -19,6 +19,8 @@ constexpr std::array kTable = {
                "compiles what a manifest lists, here or on a cluster"},
     ProgramRow{"job", "sluice-job", "",
                "runs compiles that compile-all has written down in a store"},
+    ProgramRow{"farm", "sluice-farm", "", "hands jobs of many compiles to workers"},
+    ProgramRow{"worker", "sluice-worker", "", "runs jobs of a farm"},
     ProgramRow{"check", "sluice-check", "",
                "says what a compile of a model will be: engines, memory, what is unsupported"},
     ProgramRow{"refit", "sluice-refit", "",

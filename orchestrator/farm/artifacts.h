@@ -1,0 +1,98 @@
+// Artifacts on their way into a store, in pieces that its owner asks peers for. What has come of an
+// artifact lies in DIR/partial until it is whole and its digest fits; a transfer that was cut off
+// goes on there. Pieces are taken in order: what comes out of order, or does not come, is asked for
+// again.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/descriptor.h"
+#include "common/base/digest.h"
+#include "common/store/store.h"
+#include "common/wire/payload.h"
+#include "farm.pb.h"
+
+namespace sluice {
+
+class Artifacts {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // Returns whether the message is on its way to the peer.
+  using Ask = std::function<bool(const std::string& peer, pb::Get get)>;
+  struct Arrival {
+    Digest digest;
+    std::string fault;       // empty: it is in the store
+    bool is_absent = false;  // the peer does not have it
+    bool is_lie = false;     // the peer sent bytes that are not those of the digest
+    std::string peer = {};
+  };
+
+  Artifacts(Store& store, Ask ask) : store_(store), ask_(std::move(ask)) {}
+
+  // Returns whether the store has it, as far as is known without reading it.
+  bool has(const Digest& digest);
+  // Says that an artifact that has() knew cannot be read.
+  void forget(const Digest& digest) { present_.erase(digest); }
+
+  // Gets it from the peer, or adds the peer to those who have it.
+  void want(const Digest& digest, const std::string& peer);
+  bool is_coming(const Digest& digest) const { return transfers_.contains(digest); }
+  // Drops a transfer whose artifact nobody wants any more; what has come of it stays.
+  void drop(const Digest& digest);
+
+  void take(const std::string& peer, const pb::Piece& piece, std::span<const std::byte> bytes);
+  // Asks again for what did not come; gives up peers that do not answer.
+  void turn(Clock::time_point now);
+  // Returns those that have ended since the last call.
+  std::vector<Arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
+  uint64_t received_bytes() const { return received_bytes_; }
+
+ private:
+  struct Transfer {
+    std::deque<std::string> peers;  // the first one is asked
+    Descriptor file;
+    uint64_t at = 0;     // bytes that have come
+    uint64_t asked = 0;  // the end of what was asked for
+    uint64_t total = 0;  // 0: not known yet
+    int attempts = 0;    // at this peer, without a byte
+    Clock::time_point last;
+  };
+
+  void begin(const Digest& digest, Transfer& transfer);
+  void ask_on(const Digest& digest, Transfer& transfer);
+  void give_up_peer(const Digest& digest, Transfer& transfer, const std::string& fault,
+                    bool is_absent = false);
+  void begin_anew(const Digest& digest, Transfer& transfer);
+  void finish(const Digest& digest, Transfer& transfer);
+  std::string partial(const Digest& digest) const;
+
+  Store& store_;
+  const Ask ask_;
+  std::set<Digest> present_;
+  std::map<Digest, Transfer> transfers_;
+  std::deque<Digest> waiting_;  // transfers that have not begun
+  size_t active_ = 0;
+  std::vector<Arrival> arrivals_;
+  uint64_t received_bytes_ = 0;
+};
+
+struct PieceOfArtifact {
+  pb::Piece piece;
+  Payload bytes;
+};
+// Returns what a store has of an artifact. A Get of no bytes asks whether it is whole: it is
+// hashed, and deleted when it is damaged.
+PieceOfArtifact read_piece(const Store& store, const pb::Get& get);
+
+// Converts digests to and from fields of messages.
+std::string digest_field(const Digest& digest);
+std::optional<Digest> digest_of_field(std::string_view field);
+
+}  // namespace sluice

@@ -1,0 +1,97 @@
+#include "orchestrator/farm/database.h"
+
+#include <sqlite3.h>
+
+#include <map>
+
+namespace sluice {
+
+struct Database::State {
+  ~State() {
+    for (const auto& [sql, statement] : statements) ::sqlite3_finalize(statement);
+    ::sqlite3_close(handle);
+  }
+  Error error(std::string_view what) const {
+    return make_error(ErrorCode::kIo, "'{}' {}: {}", path, what, ::sqlite3_errmsg(handle));
+  }
+  Result<sqlite3_stmt*> prepare(std::string_view sql) {
+    const auto found = statements.find(sql);
+    if (found != statements.end()) return found->second;
+    sqlite3_stmt* statement = nullptr;
+    if (::sqlite3_prepare_v3(handle, sql.data(), static_cast<int>(sql.size()),
+                             SQLITE_PREPARE_PERSISTENT, &statement, nullptr) != SQLITE_OK)
+      return error("cannot be used");
+    statements.emplace(sql, statement);
+    return statement;
+  }
+  std::string path;
+  sqlite3* handle = nullptr;
+  std::map<std::string, sqlite3_stmt*, std::less<>> statements;
+};
+
+namespace {
+
+void bind(sqlite3_stmt* statement, int index, const DatabaseValue& value) {
+  if (const auto* number = std::get_if<int64_t>(&value)) {
+    ::sqlite3_bind_int64(statement, index, *number);
+  } else {
+    const auto& text = std::get<std::string>(value);
+    ::sqlite3_bind_blob64(statement, index, text.data(), text.size(), SQLITE_STATIC);
+  }
+}
+
+std::vector<DatabaseValue> row_of(sqlite3_stmt* statement) {
+  std::vector<DatabaseValue> row;
+  for (int i = 0; i < ::sqlite3_column_count(statement); ++i) {
+    if (::sqlite3_column_type(statement, i) == SQLITE_INTEGER) {
+      row.emplace_back(int64_t{::sqlite3_column_int64(statement, i)});
+    } else {
+      const auto* bytes = static_cast<const char*>(::sqlite3_column_blob(statement, i));
+      const auto size = static_cast<size_t>(::sqlite3_column_bytes(statement, i));
+      row.emplace_back(bytes == nullptr ? std::string() : std::string(bytes, size));
+    }
+  }
+  return row;
+}
+
+}  // namespace
+
+Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Database::Database(Database&&) noexcept = default;
+Database::~Database() = default;
+
+Result<Database> Database::open(const std::string& path, bool is_synced) {
+  auto state = std::make_unique<State>();
+  state->path = path;
+  if (::sqlite3_open(path.c_str(), &state->handle) != SQLITE_OK)
+    return state->error("cannot be opened");
+  Database database(std::move(state));
+  // One process has the file, which makes the index of the log a matter of its own memory.
+  for (const std::string_view sql : {std::string_view("PRAGMA locking_mode=EXCLUSIVE"),
+                                     std::string_view("PRAGMA journal_mode=WAL"),
+                                     is_synced ? std::string_view("PRAGMA synchronous=FULL")
+                                               : std::string_view("PRAGMA synchronous=NORMAL")}) {
+    SLUICE_TRY(database.rows(sql));
+  }
+  return database;
+}
+
+Result<void> Database::run(std::string_view sql, std::initializer_list<DatabaseValue> values) {
+  SLUICE_TRY(rows(sql, values));
+  return {};
+}
+
+Result<std::vector<std::vector<DatabaseValue>>> Database::rows(
+    std::string_view sql, std::initializer_list<DatabaseValue> values) {
+  SLUICE_ASSIGN(sqlite3_stmt * statement, state_->prepare(sql));
+  int index = 0;
+  for (const DatabaseValue& value : values) bind(statement, ++index, value);
+  std::vector<std::vector<DatabaseValue>> rows;
+  int code = SQLITE_ROW;
+  while ((code = ::sqlite3_step(statement)) == SQLITE_ROW) rows.push_back(row_of(statement));
+  ::sqlite3_reset(statement);
+  if (code != SQLITE_DONE) return state_->error("failed");
+  return rows;
+}
+
+}  // namespace sluice

@@ -1,0 +1,311 @@
+// The client's side of a farm: submits jobs of a store, gives the dispatcher what they read, and
+// brings their products into the store.
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+#include <deque>
+#include <map>
+#include <set>
+
+#include "common/graphfile/header.h"
+#include "common/wire/channel.h"
+#include "common/wire/client.h"
+#include "orchestrator/compile_all/provider.h"
+#include "orchestrator/farm/artifacts.h"
+#include "orchestrator/farm/farm_job.h"
+#include "orchestrator/farm/random_id.h"
+#include "orchestrator/process/process.h"
+
+namespace sluice {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kHeartbeat{kHeartbeatMs}, kTick{50};
+constexpr seconds kPatience{600};  // with a dispatcher that has answered once
+constexpr size_t kJobsOfMessage = 100, kMessagesAtOnce = 8;
+constexpr int kMaxDamaged = 3;
+
+std::string owner_name() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  const passwd* user = ::getpwuid(::getuid());
+  return fmt::format("{}@{}", user == nullptr ? "unknown" : user->pw_name, host.data());
+}
+
+class FarmRun {
+ public:
+  FarmRun(const FarmProvider& provider, Store& store, const std::vector<Digest>& keys,
+          const JobEvents& events, Channel channel)
+      : provider_(provider),
+        store_(store),
+        events_(events),
+        channel_(std::move(channel)),
+        artifacts_(store,
+                   [this](const std::string&, pb::Get get) {
+                     pb::FarmMessage message;
+                     *message.mutable_get() = std::move(get);
+                     return channel_.send(message);
+                   }),
+        open_(keys.begin(), keys.end()),
+        unsent_(keys.begin(), keys.end()) {}
+
+  Result<void> run() {
+    for (const Digest& key : unsent_) events_.began(key);
+    while (!open_.empty() && !is_stopped_ && !interrupted()) SLUICE_TRY(turn());
+    send_beat(true);
+    return {};
+  }
+
+ private:
+  struct Message {
+    std::vector<Digest> keys;
+    FarmClock::time_point due{};  // when it is sent again
+  };
+  struct Product {
+    Record record;
+    std::set<Digest> lacking;
+    int damaged = 0;
+  };
+
+  Result<void> turn() {
+    SLUICE_TRY(submit());
+    channel_.wait({}, kTick);
+    while (auto incoming = channel_.receive()) SLUICE_TRY(take(*incoming));
+    const auto now = FarmClock::now();
+    artifacts_.turn(now);
+    for (const Artifacts::Arrival& arrival : artifacts_.take_arrivals()) take_arrival(arrival);
+    if (now >= next_beat_) send_beat(false);
+    return check_life(now);
+  }
+
+  // ---- submitting
+
+  Result<void> submit() {
+    while (!unsent_.empty() && messages_.size() < kMessagesAtOnce) {
+      Message& message = messages_[++last_message_];
+      const size_t count = std::min(unsent_.size(), kJobsOfMessage);
+      message.keys.assign(unsent_.begin(), unsent_.begin() + static_cast<ptrdiff_t>(count));
+      unsent_.erase(unsent_.begin(), unsent_.begin() + static_cast<ptrdiff_t>(count));
+    }
+    const auto now = FarmClock::now();
+    for (auto& [number, message] : messages_) {
+      if (now < message.due) continue;
+      message.due = now + kHeartbeat;
+      SLUICE_TRY(send(number, message));
+    }
+    return {};
+  }
+
+  Result<void> send(uint64_t number, const Message& message) {
+    pb::FarmMessage whole;
+    pb::Submit& submit = *whole.mutable_submit();
+    submit.set_client(id_);
+    submit.set_owner(owner_);
+    submit.set_number(number);
+    submit.set_release(version_text());
+    for (const Digest& key : message.keys) {
+      const auto record = store_.find_job(key);
+      if (!record)
+        return make_error(ErrorCode::kNotFound, "the store '{}' has lost the job {}", store_.path(),
+                          digest_hex(key));
+      pb::FarmJob& job = *submit.add_jobs();
+      job.set_record(record_text(*record));
+      job.set_priority(provider_.priority);
+    }
+    channel_.send(whole);
+    return {};
+  }
+
+  void submit_again(const Digest& key) {
+    if (open_.contains(key)) unsent_.push_back(key);
+  }
+
+  // ---- what the dispatcher says
+
+  Result<void> take(const Incoming& incoming) {
+    const pb::FarmMessage& message = incoming.message;
+    last_heard_ = FarmClock::now();
+    has_heard_ = true;
+    switch (message.is_case()) {
+      case pb::FarmMessage::kAccepted:
+        return take(message.accepted()), Result<void>();
+      case pb::FarmMessage::kEnded:
+        return take(message.ended()), Result<void>();
+      case pb::FarmMessage::kPiece:
+        return artifacts_.take({}, message.piece(), incoming.bytes.bytes), Result<void>();
+      case pb::FarmMessage::kGet:
+        return send_piece(message.get()), Result<void>();
+      case pb::FarmMessage::kRefused:
+        return failure_error(message.refused()).within(provider_.endpoint);
+      default:
+        return {};
+    }
+  }
+
+  void take(const pb::Accepted& accepted) {
+    if (!accepted.is_full()) messages_.erase(accepted.number());
+  }
+
+  void take(const pb::Ended& ended) {
+    if (ended.has_lost_client()) {  // its state is gone: another one is there now
+      if (!messages_.empty()) return;
+      seen_ = 0;
+      unsent_.assign(open_.begin(), open_.end());
+      std::erase_if(unsent_, [&](const Digest& key) { return products_.contains(key); });
+      return;
+    }
+    if (ended.after() > seen_) return;  // those before are sent again
+    for (int i = static_cast<int>(seen_ - ended.after()); i < ended.jobs_size(); ++i) {
+      ++seen_;
+      take_end(ended.jobs(i));
+    }
+    send_beat(false);
+  }
+
+  void take_end(const pb::JobEnd& end) {
+    const auto key = digest_of_field(end.key());
+    if (!key || !open_.contains(*key) || is_stopped_) return;
+    if (end.exit_code() != 0) return take_failure(*key, end);
+    auto record = parse_record(end.record());
+    if (!record || record->key() != *key) return submit_again(*key);
+    Product product{.record = std::move(*record), .lacking = {}};
+    for (const Digest& artifact : product.record.artifacts())
+      if (!artifacts_.has(artifact)) product.lacking.insert(artifact);
+    const std::set<Digest> lacking = product.lacking;
+    products_[*key] = std::move(product);
+    for (const Digest& artifact : lacking) {
+      waiting_[artifact].insert(*key);
+      artifacts_.want(artifact, {});
+    }
+    if (lacking.empty()) finish(*key);
+  }
+
+  void take_failure(const Digest& key, const pb::JobEnd& end) {
+    auto failure = store_.find_job(key);
+    if (failure) {
+      failure->results = {};
+      failure->results.add("code", fmt::format("{}", end.exit_code()));
+      failure->results.add("text", end.error());
+      store_.keep_failure(*failure);
+    }
+    tell_end(key);
+  }
+
+  void take_arrival(const Artifacts::Arrival& arrival) {
+    const std::set<Digest> keys = std::exchange(waiting_[arrival.digest], {});
+    waiting_.erase(arrival.digest);
+    for (const Digest& key : keys) {
+      Product& product = products_.at(key);
+      if (arrival.fault.empty()) {
+        product.lacking.erase(arrival.digest);
+        if (product.lacking.empty()) finish(key);
+      } else if (arrival.is_lie && ++product.damaged < kMaxDamaged) {
+        ask_check(arrival.digest);
+        waiting_[arrival.digest].insert(key);
+        artifacts_.want(arrival.digest, {});
+      } else {
+        products_.erase(key);
+        if (arrival.is_absent || arrival.is_lie) {
+          leave_and_return();
+        } else {
+          fail(key, arrival);
+        }
+      }
+    }
+  }
+
+  // The dispatcher has lost a product of ours: as another client we ask for it anew.
+  void leave_and_return() {
+    send_beat(true);
+    id_ = random_id();
+    seen_ = 0;
+    messages_.clear();
+    unsent_.assign(open_.begin(), open_.end());
+    std::erase_if(unsent_, [&](const Digest& key) { return products_.contains(key); });
+  }
+
+  void fail(const Digest& key, const Artifacts::Arrival& arrival) {
+    auto failure = store_.find_job(key);
+    if (failure) {
+      failure->results = {};
+      failure->results.add("code", fmt::format("{}", static_cast<int>(ExitClass::kResource)));
+      failure->results.add("text", fmt::format("the product sha256:{} was not received: {}",
+                                               digest_hex(arrival.digest), arrival.fault));
+      store_.keep_failure(*failure);
+    }
+    tell_end(key);
+  }
+
+  void finish(const Digest& key) {
+    store_.keep(products_.at(key).record);
+    store_.forget_failure(key);
+    products_.erase(key);
+    tell_end(key);
+  }
+
+  void tell_end(const Digest& key) {
+    open_.erase(key);
+    if (!events_.ended(key)) is_stopped_ = true;
+  }
+
+  // ---- what is said
+
+  void send_piece(const pb::Get& get) {
+    PieceOfArtifact answer = read_piece(store_, get);
+    pb::FarmMessage message;
+    *message.mutable_piece() = std::move(answer.piece);
+    channel_.send(message, std::move(answer.bytes));
+  }
+
+  void ask_check(const Digest& digest) {
+    pb::FarmMessage message;
+    message.mutable_get()->set_digest(digest_field(digest));
+    channel_.send(message);
+  }
+
+  void send_beat(bool leaves) {
+    next_beat_ = FarmClock::now() + kHeartbeat;
+    pb::FarmMessage message;
+    message.mutable_client_beat()->set_client(id_);
+    message.mutable_client_beat()->set_seen(seen_);
+    message.mutable_client_beat()->set_leaves(leaves);
+    channel_.send(message);
+  }
+
+  Result<void> check_life(FarmClock::time_point now) {
+    const auto patience = has_heard_ ? milliseconds(kPatience) : kHeartbeat * kMissedHeartbeats;
+    if (now - last_heard_ < patience) return {};
+    return make_error(ErrorCode::kPeerLost, "no dispatcher answers at '{}' for {} s",
+                      provider_.endpoint, std::chrono::duration_cast<seconds>(patience).count())
+        .with_hint("sluice farm --bind starts one; docs/farm.md");
+  }
+
+  const FarmProvider& provider_;
+  Store& store_;
+  const JobEvents& events_;
+  Channel channel_;
+  Artifacts artifacts_;
+  std::string id_ = random_id();
+  const std::string owner_ = owner_name();
+  std::set<Digest> open_;
+  std::deque<Digest> unsent_;
+  std::map<uint64_t, Message> messages_;  // that were not accepted yet, by number
+  uint64_t last_message_ = 0, seen_ = 0;
+  std::map<Digest, Product> products_;          // on their way
+  std::map<Digest, std::set<Digest>> waiting_;  // artifact -> keys
+  FarmClock::time_point next_beat_{}, last_heard_ = FarmClock::now();
+  bool has_heard_ = false, is_stopped_ = false;
+};
+
+}  // namespace
+
+Result<void> run_on_farm(const FarmProvider& provider, Store& store,
+                         const std::vector<Digest>& keys, const JobEvents& events) {
+  SLUICE_ASSIGN(Channel channel, Channel::connect(provider.endpoint));
+  return FarmRun(provider, store, keys, events, std::move(channel)).run();
+}
+
+}  // namespace sluice

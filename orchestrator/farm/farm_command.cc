@@ -1,0 +1,133 @@
+#include "orchestrator/farm/farm_command.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "common/base/digest.h"
+#include "common/base/parallel.h"
+#include "common/base/program.h"
+#include "orchestrator/farm/artifacts.h"
+#include "orchestrator/farm/ask.h"
+#include "orchestrator/farm/dispatcher.h"
+#include "orchestrator/farm/farm_status.h"
+#include "orchestrator/farm/worker.h"
+#include "orchestrator/process/process.h"
+#include "orchestrator/process/programs.h"
+
+namespace sluice {
+namespace {
+
+constexpr char kFarm[] = "sluice-farm";
+
+Result<int64_t> number_of(const CommandLine& line, const char* name, int64_t low, int64_t high) {
+  const std::string text = line.text(name);
+  int64_t number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (code == std::errc() && end == text.data() + text.size() && number >= low && number <= high)
+    return number;
+  return make_error(ErrorCode::kBadOption, "{} is '{}', expected a whole number from {} to {}",
+                    name, text, low, high);
+}
+
+Result<bool> logs_json(const CommandLine& line) {
+  const std::string format = line.text("--log-format");
+  if (format == "json" || format == "text") return format == "json";
+  return make_error(ErrorCode::kBadOption, "--log-format is '{}', expected text or json", format);
+}
+
+int log_level(const CommandLine& line) {
+  return line.flag("--quiet") ? 0 : line.flag("--verbose") ? 2 : 1;
+}
+
+// Paths go to other programs, and the programs that run for long may lose their folder.
+std::string absolute(const std::string& path) {
+  std::error_code failed;
+  const auto whole = std::filesystem::absolute(path, failed);
+  return failed ? path : whole.string();
+}
+
+Result<Digest> key_of(const CommandLine& line) {
+  const auto key = digest_from_hex(line.text("<key>"));
+  if (key) return *key;
+  return make_error(ErrorCode::kUsage, "'{}' is no key, expected 64 hex digits",
+                    line.text("<key>"));
+}
+
+Result<int> serve(const CommandLine& line) {
+  DispatcherRequest request{.endpoint = line.text("--bind"),
+                            .state = absolute(line.text("--state")),
+                            .store = {},
+                            .metrics = line.text("--metrics"),
+                            .is_synced = line.flag("--sync"),
+                            .log_level = log_level(line)};
+  request.store = line.has("--store") ? absolute(line.text("--store")) : request.state + "/store";
+  SLUICE_ASSIGN(request.log_json, logs_json(line));
+  SLUICE_ASSIGN(const int64_t verifying, number_of(line, "--verifying", 1, 1000));
+  SLUICE_ASSIGN(const int64_t jobs, number_of(line, "--max-jobs", 1, 100'000'000));
+  request.verifying = static_cast<size_t>(verifying);
+  request.max_jobs = static_cast<uint64_t>(jobs);
+  return run_dispatcher(request);
+}
+
+Result<int> ask(const CommandLine& line, const pb::FarmMessage& question) {
+  catch_interrupts();
+  SLUICE_ASSIGN(const std::string json, ask_for_status(line.text("<endpoint>"), question));
+  if (line.flag("--json")) return print_text(kFarm, json + "\n");
+  SLUICE_ASSIGN(const std::string table, status_table(json));
+  return print_text(kFarm, table);
+}
+
+// The folder of quarantined jobs is a store.
+Result<int> replay(const CommandLine& line) {
+  SLUICE_ASSIGN(const Digest key, key_of(line));
+  catch_interrupts();
+  SLUICE_ASSIGN(const std::string program, find_program("sluice-job"));
+  SLUICE_ASSIGN(
+      const pid_t child,
+      start_process({program, "--store=" + line.text("--state") + "/quarantine", digest_hex(key)},
+                    {-1, 1, 2}));
+  const Ending ending = wait_for(child);
+  if (ending.signal == 0) return ending.code;
+  return make_error(ErrorCode::kStageFailed, "the job ended with {}", ending_text(ending));
+}
+
+}  // namespace
+
+Result<int> run_farm_command(const CommandLine& line) {
+  pb::FarmMessage question;
+  if (line.flag("replay")) return replay(line);
+  if (line.flag("status")) {
+    question.mutable_ask_status();
+  } else if (line.flag("drain")) {
+    question.mutable_drain();
+  } else if (line.flag("release")) {
+    SLUICE_ASSIGN(const Digest key, key_of(line));
+    question.mutable_release()->set_key(digest_field(key));
+  } else {
+    return serve(line);
+  }
+  return ask(line, question);
+}
+
+Result<int> run_worker_command(const CommandLine& line) {
+  WorkerRequest request{.endpoint = line.text("--connect"),
+                        .store = absolute(line.text("--store")),
+                        .idle_seconds = {},
+                        .job_options = {},
+                        .log_level = log_level(line)};
+  SLUICE_ASSIGN(request.log_json, logs_json(line));
+  SLUICE_ASSIGN(const int64_t slots, number_of(line, "--slots", 0, 1000));
+  SLUICE_ASSIGN(const int64_t threads, number_of(line, "--threads", 0, 1000));
+  request.slots = thread_count(slots);
+  request.threads = threads > 0 ? threads : std::max<int64_t>(1, thread_count(0) / request.slots);
+  if (line.has("--idle-exit")) {
+    SLUICE_ASSIGN(const int64_t seconds, number_of(line, "--idle-exit", 0, 1'000'000));
+    request.idle_seconds = seconds;
+  }
+  return run_worker(request);
+}
+
+}  // namespace sluice

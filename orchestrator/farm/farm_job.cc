@@ -1,0 +1,74 @@
+#include "orchestrator/farm/farm_job.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kMaxRecord = 1u << 18;
+constexpr std::string_view kContent = "content ", kNative = "native ", kProgram = "program.";
+
+Error bad_job(const std::string& why) {
+  return make_error(ErrorCode::kBadRequest, "a job {}", why);
+}
+
+void add_needs(const std::string& name, const std::string& value, std::string& needs) {
+  if (name == "build") needs += fmt::format("subgraph-optimize {}\n", value);
+  if (name.starts_with(kProgram))
+    needs += fmt::format("{} {}\n", name.substr(kProgram.size()), value);
+  if (name == "profile" && value.starts_with(kNative))
+    needs += fmt::format("profile {}\n", value.substr(kNative.size()));
+}
+
+}  // namespace
+
+Result<FarmJob> farm_job_of(const pb::FarmJob& message) {
+  if (message.record().size() > kMaxRecord)
+    return bad_job(fmt::format("has a record of {} bytes, at most {} can be",
+                               message.record().size(), kMaxRecord));
+  const auto record = parse_record(message.record());
+  if (!record) return bad_job("has a record that is damaged");
+  FarmJob job;
+  job.key = record->key();
+  job.record = message.record();
+  job.kind = record->kind;
+  job.priority = message.priority();
+  const auto add_input = [&](std::string_view hex) {
+    if (const auto digest = digest_from_hex(hex)) job.inputs.push_back(*digest);
+  };
+  for (const auto& [name, value] : record->fields.rows()) {
+    add_needs(name, value, job.needs);
+    if (value.starts_with(kContent)) add_input(std::string_view(value).substr(kContent.size()));
+  }
+  if (const auto graph = record->results.find_digest("graph")) job.inputs.push_back(*graph);
+  if (const auto list = record->results.find_digest("constants")) job.lists.push_back(*list);
+  if (job.inputs.empty()) return bad_job(fmt::format("of kind '{}' has no input", job.kind));
+  return job;
+}
+
+std::vector<Digest> listed_digests(std::string_view text) {
+  std::vector<Digest> digests;
+  for (size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+    end = std::min(text.find('\n', begin), text.size());
+    if (const auto digest = digest_from_hex(text.substr(begin, end - begin)))
+      digests.push_back(*digest);
+  }
+  return digests;
+}
+
+bool can_run(const pb::WorkerBeat& worker, const std::string& needs) {
+  for (size_t begin = 0, end = 0; begin < needs.size(); begin = end + 1) {
+    end = needs.find('\n', begin);
+    const std::string_view line = std::string_view(needs).substr(begin, end - begin);
+    constexpr std::string_view kProfile = "profile ";
+    const bool fits = line.starts_with(kProfile)
+                          ? worker.profile() == line.substr(kProfile.size())
+                          : std::ranges::find(worker.builds(), line) != worker.builds().end();
+    if (!fits) return false;
+  }
+  return true;
+}
+
+}  // namespace sluice

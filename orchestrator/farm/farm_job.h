@@ -1,0 +1,58 @@
+// A job of the farm as the dispatcher has it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/base/digest.h"
+#include "common/base/result.h"
+#include "common/store/record.h"
+#include "farm.pb.h"
+
+namespace sluice {
+
+using FarmClock = std::chrono::steady_clock;
+
+struct FarmJob {
+  enum class State : uint8_t {
+    kWaiting,    // for its inputs
+    kReady,      // for a worker
+    kRunning,    // at one worker or more
+    kAccepting,  // its product is on the way, or being verified
+    kEnded,
+    kQuarantined,  // it took three workers with it
+  };
+
+  Digest key;
+  std::string record;          // text
+  std::string kind;            // "compile", "kernel"
+  std::string needs;           // what its worker must be: the builds of programs, a native profile
+  std::vector<Digest> inputs;  // artifacts
+  std::vector<Digest> lists;   // artifacts that list further ones, a hex digest in a line
+  int32_t priority = 0;
+  State state = State::kWaiting;
+  int losses = 0;                      // workers that were lost with it and others
+  int losses_alone = 0;                // workers that were lost while they ran nothing else
+  int failures = 0;                    // transient ones
+  FarmClock::time_point not_before{};  // it waits until then, after a failure
+  FarmClock::time_point since{};       // when it became ready, or began
+  std::set<Digest> lacking;            // artifacts that it waits for
+  std::set<uint64_t> leases;
+  std::set<std::string> clients;  // those who want its end
+  std::optional<pb::JobEnd> end;
+};
+
+// Returns a job that is to be run. Errors: kBadRequest, when the record is of no job.
+Result<FarmJob> farm_job_of(const pb::FarmJob& message);
+
+// Returns the digests of such a list; lines that are no digest are left out.
+std::vector<Digest> listed_digests(std::string_view text);
+
+// Returns whether a worker that says this of itself satisfies FarmJob::needs.
+bool can_run(const pb::WorkerBeat& worker, const std::string& needs);
+
+}  // namespace sluice

@@ -1,0 +1,68 @@
+// The help text of sluice-farm, which is also the grammar of its command line.
+#pragma once
+
+namespace sluice {
+
+inline constexpr char kFarmUsage[] =
+    R"(Hands jobs of clients to workers, on this machine and others.
+
+Usage:
+  sluice-farm [options] --bind=ENDPOINT
+  sluice-farm status [options] <endpoint>
+  sluice-farm drain [options] <endpoint>
+  sluice-farm release [options] <endpoint> <key>
+  sluice-farm replay [options] <key>
+  sluice-farm (--help | --version)
+
+Clients are sluice compile --farm and sluice compile-all --provider, workers sluice worker; all name
+the ENDPOINT of --bind. docs/farm.md shows a farm on two machines.
+
+  (no command)  Serves until it is ended by a signal. Another one with the same --state goes on.
+  status        Prints jobs, workers and clients.
+  drain         Has the dispatcher assign nothing further; it ends when nothing runs.
+  release       Runs a quarantined job again.
+  replay        Runs a quarantined job in a process of this machine, and prints what it prints.
+
+Options:
+  --bind=ENDPOINT      Listen at tcp://ADDRESS:PORT or ipc://PATH.
+  --state=DIR          Keep jobs and the inputs of quarantined ones in DIR [default: farm].
+  --store=DIR          Keep inputs and products in DIR, a store; the folder `store` of --state
+                       when not given.
+  --sync               Also keep jobs over a loss of power: each commit waits for the disk.
+  --max-jobs=N         Take at most N jobs; clients wait [default: 1000000].
+  --verifying=N        Verify up to N products at the same time [default: 1].
+  --metrics=PLACE      Answer GET /metrics over HTTP at PORT of this machine, or at ADDRESS:PORT, in
+                       the format of Prometheus.
+  --json               Print the status as JSON.
+  --log-format=FORMAT  Lines of events on standard error: text or json [default: text].
+  -v, --verbose        Also tell the events of every job.
+  -q, --quiet          No events but warnings.
+  --error-format=FMT   text or json [default: text].
+  --help               Print this.
+  --version            Print the release.
+)";
+
+inline constexpr char kWorkerUsage[] = R"(Runs jobs that a dispatcher, sluice farm, gives it.
+
+Usage:
+  sluice-worker [options] --connect=ENDPOINT
+  sluice-worker (--help | --version)
+
+Each job is a process. What it reads is brought into the worker's store, and stays there. SIGTERM
+lets what runs end and gives the other jobs back; a second one ends the worker at once.
+
+Options:
+  --connect=ENDPOINT   The dispatcher's, as it was given to --bind.
+  --store=DIR          Keep inputs and products in DIR, a store [default: worker-store].
+  --slots=N            Run up to N jobs at the same time; 0 means one per usable core [default: 0].
+  --threads=N          Threads of each job; 0 shares the usable cores among the slots [default: 0].
+  --idle-exit=S        End after S seconds without work.
+  --log-format=FORMAT  Lines of events on standard error: text or json [default: text].
+  -v, --verbose        Also tell the events of every job.
+  -q, --quiet          No events but warnings.
+  --error-format=FMT   text or json [default: text].
+  --help               Print this.
+  --version            Print the release.
+)";
+
+}  // namespace sluice

@@ -1,0 +1,227 @@
+#include "orchestrator/farm/worker.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <random>
+
+#include "common/base/files.h"
+#include "common/base/stop_signals.h"
+#include "common/graphfile/header.h"
+#include "common/store/build_id.h"
+#include "common/wire/channel.h"
+#include "common/wire/client.h"
+#include "orchestrator/compile/stages.h"
+#include "orchestrator/farm/random_id.h"
+#include "orchestrator/farm/worker_jobs.h"
+#include "orchestrator/plan/stage_job.h"
+#include "orchestrator/process/programs.h"
+#include "orchestrator/store/collect.h"
+
+namespace sluice {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kHeartbeat{kHeartbeatMs}, kTick{100};
+constexpr seconds kCollectPause{60};
+constexpr std::string_view kNative = "native ";
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+// Returns what the worker says of itself in every beat.
+Result<pb::WorkerBeat> own_beat(const WorkerRequest& request) {
+  pb::WorkerBeat beat;
+  beat.set_worker(random_id());
+  beat.set_name(fmt::format("{}:{}", host_name(), ::getpid()));
+  beat.set_slots(static_cast<uint32_t>(request.slots));
+  beat.set_release(version_text());
+  SLUICE_ASSIGN(const std::string profile, profile_field("native"));
+  beat.set_profile(profile.substr(kNative.size()));
+  for (size_t i = 1; i < kStageNames.size(); ++i) {
+    const std::string stage(kStageNames[i]);
+    SLUICE_ASSIGN(const std::string program, find_program("sluice-" + stage));
+    SLUICE_ASSIGN(const std::string build, build_id(program));
+    beat.add_builds(stage + " " + build);
+  }
+  beat.set_memory_bytes(static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                        static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE)));
+  return beat;
+}
+
+class Worker {
+ public:
+  Worker(const WorkerRequest& request, pb::WorkerBeat beat, std::string program, Channel channel,
+         Descriptor signals)
+      : request_(request),
+        log_("sluice-worker", request.log_json, request.log_level),
+        beat_(std::move(beat)),
+        channel_(std::move(channel)),
+        signals_(std::move(signals)),
+        store_(request.store),
+        artifacts_(store_,
+                   [this](const std::string&, pb::Get get) {
+                     pb::FarmMessage message;
+                     *message.mutable_get() = std::move(get);
+                     return channel_.send(message);
+                   }),
+        jobs_(store_, artifacts_, command(request, program), static_cast<size_t>(request.slots),
+              log_) {}
+
+  Result<int> run() {
+    log_.tell("working", {{"dispatcher", request_.endpoint},
+                          {"slots", fmt::format("{}", request_.slots)},
+                          {"profile", beat_.profile()}});
+    while (!is_over()) SLUICE_TRY(turn());
+    send_beat();  // says that nothing is left
+    log_.tell("ended", {});
+    return 0;
+  }
+
+ private:
+  static std::vector<std::string> command(const WorkerRequest& request,
+                                          const std::string& program) {
+    std::vector<std::string> command = {program, "--store=" + request.store, "--quiet",
+                                        fmt::format("--threads={}", request.threads)};
+    command.insert(command.end(), request.job_options.begin(), request.job_options.end());
+    return command;
+  }
+
+  bool is_over() const {
+    if (stops_ > 1 || (beat_.is_draining() && jobs_.is_idle())) return true;
+    return request_.idle_seconds && jobs_.is_idle() &&
+           FarmClock::now() - last_work_ > seconds(*request_.idle_seconds);
+  }
+
+  Result<void> turn() {
+    wait();
+    bool has_changed = false;
+    while (auto incoming = channel_.receive()) {
+      SLUICE_TRY(take(*incoming));
+      has_changed = has_changed || !incoming->message.has_heartbeat();
+    }
+    const auto now = FarmClock::now();
+    artifacts_.turn(now);
+    for (const Artifacts::Arrival& arrival : artifacts_.take_arrivals()) {
+      if (arrival.is_lie) ask_check(arrival.digest);
+      jobs_.take_arrival(arrival);
+    }
+    has_changed |= jobs_.turn();
+    for (pb::Done& done : jobs_.reports(now)) send_done(std::move(done));
+    if (!jobs_.is_idle()) last_work_ = now;
+    if (has_changed || now >= next_beat_) send_beat();
+    if (now >= next_collection_) collect();
+    tell_silence(now);
+    return {};
+  }
+
+  void wait() {
+    std::vector<int> descriptors = {signals_.get()};
+    jobs_.add_descriptors(descriptors);
+    if (!channel_.wait(descriptors, kTick)[0]) return;
+    signalfd_siginfo signal{};
+    if (::read(signals_.get(), &signal, sizeof(signal)) <= 0) return;
+    ++stops_;
+    log_.tell("draining", {});
+    beat_.set_is_draining(true);
+    jobs_.drop_waiting();
+    send_beat();
+  }
+
+  Result<void> take(const Incoming& incoming) {
+    const pb::FarmMessage& message = incoming.message;
+    last_heard_ = FarmClock::now();
+    is_silent_ = false;
+    switch (message.is_case()) {
+      case pb::FarmMessage::kAssign:
+        if (!beat_.is_draining()) jobs_.take(message.assign());
+        return {};
+      case pb::FarmMessage::kRevoke:
+        return jobs_.take(message.revoke()), Result<void>();
+      case pb::FarmMessage::kDoneTaken:
+        return jobs_.take(message.done_taken()), Result<void>();
+      case pb::FarmMessage::kPiece:
+        return artifacts_.take({}, message.piece(), incoming.bytes.bytes), Result<void>();
+      case pb::FarmMessage::kGet:
+        return send_piece(message.get()), Result<void>();
+      case pb::FarmMessage::kRefused:
+        return failure_error(message.refused());
+      default:
+        return {};
+    }
+  }
+
+  void send_piece(const pb::Get& get) {
+    PieceOfArtifact answer = read_piece(store_, get);
+    pb::FarmMessage message;
+    *message.mutable_piece() = std::move(answer.piece);
+    channel_.send(message, std::move(answer.bytes));
+  }
+
+  // Has the dispatcher look at an artifact that came with other bytes.
+  void ask_check(const Digest& digest) {
+    pb::FarmMessage message;
+    message.mutable_get()->set_digest(digest_field(digest));
+    channel_.send(message);
+  }
+
+  void send_done(pb::Done done) {
+    done.set_worker(beat_.worker());
+    pb::FarmMessage message;
+    *message.mutable_done() = std::move(done);
+    channel_.send(message);
+  }
+
+  void send_beat() {
+    next_beat_ = FarmClock::now() + kHeartbeat;
+    beat_.set_number(beat_.number() + 1);
+    beat_.clear_running();
+    for (pb::Running& running : jobs_.running()) *beat_.add_running() = std::move(running);
+    pb::FarmMessage message;
+    *message.mutable_worker_beat() = beat_;
+    channel_.send(message);
+  }
+
+  void collect() {
+    next_collection_ = FarmClock::now() + kCollectPause;
+    if (const auto kept = collect_if_full(store_); !kept)
+      log_.warn("store not collected", {{"why", kept.error().message}});
+  }
+
+  void tell_silence(FarmClock::time_point now) {
+    if (is_silent_ || now - last_heard_ < kHeartbeat * kMissedHeartbeats) return;
+    is_silent_ = true;
+    log_.warn("dispatcher silent", {{"dispatcher", request_.endpoint}});
+  }
+
+  const WorkerRequest& request_;
+  const FarmLog log_;
+  pb::WorkerBeat beat_;
+  Channel channel_;
+  Descriptor signals_;
+  Store store_;
+  Artifacts artifacts_;
+  WorkerJobs jobs_;
+  int stops_ = 0;
+  bool is_silent_ = false;
+  FarmClock::time_point next_beat_{}, last_heard_ = FarmClock::now(), last_work_ = FarmClock::now(),
+                                      next_collection_ = FarmClock::now();
+};
+
+}  // namespace
+
+Result<int> run_worker(const WorkerRequest& request) {
+  SLUICE_ASSIGN(Descriptor signals, stop_signals());
+  SLUICE_TRY(make_directories(request.store));
+  SLUICE_ASSIGN(const std::string program, find_program("sluice-job"));
+  SLUICE_ASSIGN(pb::WorkerBeat beat, own_beat(request));
+  SLUICE_ASSIGN(Channel channel, Channel::connect(request.endpoint));
+  return Worker(request, std::move(beat), program, std::move(channel), std::move(signals)).run();
+}
+
+}  // namespace sluice

@@ -1,0 +1,30 @@
+// sluice-worker: runs jobs that a dispatcher gives it, each in a process, from a store of its own
+// into which it gets what it lacks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+
+namespace sluice {
+
+struct WorkerRequest {
+  std::string endpoint;
+  std::string store;
+  int64_t slots = 1;                     // jobs at once
+  int64_t threads = 1;                   // of each
+  std::optional<int64_t> idle_seconds;   // without work, until it ends; none: it stays
+  std::vector<std::string> job_options;  // of sluice-job
+  bool log_json = false;
+  int log_level = 1;
+};
+
+// Serves until SIGTERM, SIGINT or SIGHUP: then it takes nothing further, ends what runs, and tells
+// the dispatcher; a second signal ends it at once. A dispatcher that is silent is waited for.
+// Errors: kBadOption, kIo, kProgramMissing; that of a dispatcher that refuses it.
+Result<int> run_worker(const WorkerRequest& request);
+
+}  // namespace sluice
