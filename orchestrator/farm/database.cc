@@ -66,13 +66,13 @@ Result<Database> Database::open(const std::string& path, bool is_synced) {
   if (::sqlite3_open(path.c_str(), &state->handle) != SQLITE_OK)
     return state->error("cannot be opened");
   Database database(std::move(state));
-  // One process has the file, which makes the index of the log a matter of its own memory.
-  for (const std::string_view sql : {std::string_view("PRAGMA locking_mode=EXCLUSIVE"),
-                                     std::string_view("PRAGMA journal_mode=WAL"),
-                                     is_synced ? std::string_view("PRAGMA synchronous=FULL")
-                                               : std::string_view("PRAGMA synchronous=NORMAL")}) {
-    SLUICE_TRY(database.rows(sql));
-  }
+  // One process has the file, which makes the index of the log a matter of its own memory. Keys are
+  // digests: with too small a cache each change would read and write a page of its own.
+  constexpr std::string_view kPragmas[] = {"PRAGMA locking_mode=EXCLUSIVE",
+                                           "PRAGMA journal_mode=WAL", "PRAGMA cache_size=-65536",
+                                           "PRAGMA wal_autocheckpoint=8000"};
+  for (const std::string_view sql : kPragmas) SLUICE_TRY(database.rows(sql));
+  SLUICE_TRY(database.rows(is_synced ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
   return database;
 }
 

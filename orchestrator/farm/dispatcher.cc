@@ -451,9 +451,9 @@ class Dispatcher {
     FarmJob* job = board_.find(outcome.key);
     if (job == nullptr || job->end) return {};
     if (outcome.fault.empty()) {
-      const auto record = parse_record(outcome.end.record());
-      store_.keep(*record);
-      log_.detail("job done", {{"job", short_key(outcome.key)}});
+      SLUICE_TRY(board_.state().put_product(outcome.key, outcome.end.record()));
+      log_.detail("job done", {{"job", short_key(outcome.key)},
+                               {"record", digest_hex(sha256(outcome.end.record()))}});
       return end_job(*job, outcome.end);
     }
     log_.warn("product not accepted", {{"job", short_key(outcome.key)}, {"why", outcome.fault}});

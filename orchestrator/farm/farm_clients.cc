@@ -7,7 +7,7 @@ constexpr size_t kMaxBytes = 1u << 20;
 
 }  // namespace
 
-pb::Ended next_ends(FarmClient& client, const std::map<Digest, FarmJob>& jobs) {
+pb::Ended next_ends(FarmClient& client, const FarmJobs& jobs) {
   pb::Ended message;
   client.sent = std::max(client.sent, client.seen());
   message.set_after(client.sent);

@@ -4,8 +4,8 @@
 
 #include <deque>
 #include <map>
-#include <set>
 #include <string>
+#include <unordered_set>
 
 #include "orchestrator/farm/farm_job.h"
 #include "orchestrator/farm/farm_state.h"
@@ -18,7 +18,7 @@ struct FarmClient {
   uint64_t ended = 0;         // number of the last end
   uint64_t sent = 0;          // number of the last end that was sent
   std::deque<Digest> unseen;  // keys of the last ends, up to that of number `ended`
-  std::set<Digest> open;      // keys of jobs that have not ended
+  std::unordered_set<Digest, DigestHash> open;  // keys of jobs that have not ended
   FarmClock::time_point last_heard{};
   FarmClock::time_point last_sent{};
 
@@ -29,6 +29,6 @@ struct FarmClient {
 
 // Returns the message that tells a client the ends after `sent`, as many as fit, and notes them as
 // sent. jobs: find the end of a key.
-pb::Ended next_ends(FarmClient& client, const std::map<Digest, FarmJob>& jobs);
+pb::Ended next_ends(FarmClient& client, const FarmJobs& jobs);
 
 }  // namespace sluice

@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "common/base/digest.h"
@@ -16,6 +18,15 @@
 namespace sluice {
 
 using FarmClock = std::chrono::steady_clock;
+
+// A digest is its own hash.
+struct DigestHash {
+  size_t operator()(const Digest& digest) const {
+    size_t hash = 0;
+    std::memcpy(&hash, digest.bytes.data(), sizeof(hash));
+    return hash;
+  }
+};
 
 struct FarmJob {
   enum class State : uint8_t {
@@ -45,6 +56,8 @@ struct FarmJob {
   std::set<std::string> clients;  // those who want its end
   std::optional<pb::JobEnd> end;
 };
+
+using FarmJobs = std::unordered_map<Digest, FarmJob, DigestHash>;
 
 // Returns a job that is to be run. Errors: kBadRequest, when the record is of no job.
 Result<FarmJob> farm_job_of(const pb::FarmJob& message);

@@ -14,6 +14,7 @@ constexpr std::string_view kTables[] = {
     " WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS wishes(client BLOB, key BLOB, number INTEGER,"
     " PRIMARY KEY(client, key)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS products(key BLOB PRIMARY KEY, record BLOB) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS starts(epoch INTEGER)",
 };
 
@@ -101,6 +102,16 @@ Result<void> FarmState::put_job(const FarmJob& job) {
 
 Result<void> FarmState::remove_job(const Digest& key) {
   return change("DELETE FROM jobs WHERE key=?", {digest_field(key)});
+}
+
+Result<void> FarmState::put_product(const Digest& key, const std::string& record) {
+  return change("INSERT OR REPLACE INTO products VALUES(?,?)", {digest_field(key), record});
+}
+
+Result<std::string> FarmState::find_product(const Digest& key) {
+  SLUICE_ASSIGN(const auto rows,
+                database_.rows("SELECT record FROM products WHERE key=?", {digest_field(key)}));
+  return rows.empty() ? std::string() : text_at(rows[0], 0);
 }
 
 Result<void> FarmState::put_client(const StoredClient& client) {

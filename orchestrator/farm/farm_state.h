@@ -38,6 +38,9 @@ class FarmState {
 
   Result<void> put_job(const FarmJob& job);  // new, or changed in what is kept
   Result<void> remove_job(const Digest& key);
+  // The record of a job's product, which outlives the job.
+  Result<void> put_product(const Digest& key, const std::string& record);
+  Result<std::string> find_product(const Digest& key);  // empty: there is none
   Result<void> put_client(const StoredClient& client);
   Result<void> remove_client(const std::string& id);  // with its wishes
   Result<void> put_wish(const StoredWish& wish);

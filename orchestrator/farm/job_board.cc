@@ -32,6 +32,7 @@ pb::JobEnd failed_end(const Digest& key, ExitClass code, const std::string& text
 }
 
 Result<void> JobBoard::load() {
+  look_for_records();
   SLUICE_ASSIGN(FarmState::Content content, state_.load());
   for (StoredClient& stored : content.clients) {
     FarmClient& client = clients_[stored.id];
@@ -99,10 +100,8 @@ Result<void> JobBoard::add(FarmClient& client, FarmJob job) {
   FarmJob& added = jobs_.emplace(key, std::move(job)).first->second;
   added.clients.insert(client.id);
   client.open.insert(key);
-  const auto product = store_.find(key);
-  if (product && std::ranges::all_of(product->artifacts(), [&](const Digest& artifact) {
-        return artifacts_.has(artifact);
-      })) {
+  SLUICE_ASSIGN(const auto product, find_product(key));
+  if (product) {
     ++counts_.found;
     pb::JobEnd end;
     end.set_key(digest_field(key));
@@ -112,6 +111,16 @@ Result<void> JobBoard::add(FarmClient& client, FarmJob job) {
   SLUICE_TRY(state_.put_job(added));
   SLUICE_TRY(state_.put_wish({client.id, key, 0}));
   return want_inputs(added);
+}
+
+Result<std::optional<Record>> JobBoard::find_product(const Digest& key) {
+  SLUICE_ASSIGN(const std::string kept, state_.find_product(key));
+  std::optional<Record> record;
+  if (!kept.empty()) record = parse_record(kept);
+  if (!record && has_records_) record = store_.find(key);
+  const auto is_here = [&](const Digest& artifact) { return artifacts_.has(artifact); };
+  if (record && !std::ranges::all_of(record->artifacts(), is_here)) record.reset();
+  return record;
 }
 
 Result<void> JobBoard::take_seen(FarmClient& client, uint64_t seen) {
@@ -379,6 +388,10 @@ Result<void> JobBoard::release(const Digest& key) {
 
 // ---- time
 
+void JobBoard::look_for_records() {
+  has_records_ = ::access((store_.path() + "/records").c_str(), F_OK) == 0;
+}
+
 Result<void> JobBoard::turn(FarmClock::time_point now) {
   while (!delayed_.empty() && delayed_.begin()->first <= now) {
     FarmJob* job = find(delayed_.begin()->second);
@@ -387,6 +400,7 @@ Result<void> JobBoard::turn(FarmClock::time_point now) {
   }
   if (now < next_asking_) return {};
   next_asking_ = now + kAskingPause;
+  look_for_records();
   const std::set<Digest> lost = std::exchange(lost_inputs_, {});
   for (const Digest& digest : lost) {
     const auto waiting = missing_.find(digest);

@@ -55,7 +55,7 @@ class JobBoard {
 
   // ---- jobs
   FarmJob* find(const Digest& key);
-  const std::map<Digest, FarmJob>& jobs() const { return jobs_; }
+  const FarmJobs& jobs() const { return jobs_; }
   size_t ready() const { return ready_.size() + alone_.size(); }
   bool has_alone() const { return !alone_.empty(); }
   // Takes ready jobs for a worker.
@@ -84,10 +84,12 @@ class JobBoard {
 
  private:
   Result<void> add(FarmClient& client, FarmJob job);
+  Result<std::optional<Record>> find_product(const Digest& key);
   Result<void> want_inputs(FarmJob& job);
   Result<void> want_input(FarmJob& job, const Digest& digest);
   Result<void> want_list(FarmJob& job, const Digest& digest);
   std::string peer_of(const FarmJob& job) const;
+  void look_for_records();
   void make_ready(FarmJob& job);
   void number_end(FarmClient& client, const Digest& key);
   Result<void> note_end(const std::string& client, const Digest& key);
@@ -101,7 +103,7 @@ class JobBoard {
   FarmState state_;
   const std::string quarantine_;
   const FarmLog& log_;
-  std::map<Digest, FarmJob> jobs_;
+  FarmJobs jobs_;
   std::map<std::string, FarmClient> clients_;
   std::set<std::string> changed_clients_;
   ReadyQueue ready_;
@@ -110,6 +112,7 @@ class JobBoard {
   std::map<Digest, std::set<Digest>> missing_;  // artifact -> jobs that wait for it
   std::set<Digest> lost_inputs_;                // artifacts that are to be asked for again
   std::string last_fault_;                      // of an input, as it was told
+  bool has_records_ = false;                    // others keep records of products in the store
   FarmClock::time_point next_asking_{};
   BoardCounts counts_;
 };
