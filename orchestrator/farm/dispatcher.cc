@@ -36,6 +36,7 @@ constexpr size_t kMaxTogether = 8;  // jobs of one slot
 constexpr int kEpochBits = 40;      // leases of one start
 constexpr uint64_t kMaxLies = 3;    // then a worker gets nothing more
 constexpr seconds kCollectPause{60};
+constexpr seconds kStorm{15};  // workers that are lost in so short a time have a common cause
 
 class Dispatcher {
  public:
@@ -305,7 +306,10 @@ class Dispatcher {
     FarmWorker worker = std::move(entry->second);
     workers_.erase(entry);
     if (reserved_ == id) reserved_.clear();
+    const auto now = FarmClock::now();
+    while (!losses_.empty() && now - losses_.front().time > kStorm) losses_.pop_front();
     const bool was_alone = worker.begun() == 1;
+    Loss loss{.time = now, .keys = {}};
     if (worker.leases.empty()) {
       log_.tell("worker left", {{"worker", worker.beat.name()}});
     } else {
@@ -315,9 +319,16 @@ class Dispatcher {
     }
     for (const auto& [number, lease] : worker.leases) {
       leases_.erase(number);
-      if (FarmJob* job = board_.find(lease.key))
-        SLUICE_TRY(board_.lose(*job, number, lease.has_begun, was_alone));
+      const bool is_excused = std::ranges::any_of(
+          losses_, [&](const Loss& other) { return !other.keys.contains(lease.key); });
+      loss.keys.insert(lease.key);
+      const Blame blame = !lease.has_begun ? Blame::kNone
+                          : is_excused     ? Blame::kExcused
+                          : was_alone      ? Blame::kAlone
+                                           : Blame::kTogether;
+      if (FarmJob* job = board_.find(lease.key)) SLUICE_TRY(board_.lose(*job, number, blame));
     }
+    if (!loss.keys.empty()) losses_.push_back(std::move(loss));
     return {};
   }
 
@@ -528,6 +539,10 @@ class Dispatcher {
     channel_.send(peer, message);
   }
 
+  struct Loss {  // of a worker that had jobs
+    FarmClock::time_point time;
+    std::set<Digest> keys;
+  };
   struct From {
     std::string peer;
     uint64_t lease = 0;
@@ -545,7 +560,8 @@ class Dispatcher {
   std::map<std::string, FarmWorker> workers_;
   std::map<uint64_t, std::string> leases_;  // the workers that have them
   std::map<Digest, From> accepting_;
-  std::string reserved_;  // a worker that is to become free for a job that runs alone
+  std::deque<Loss> losses_;  // of the last seconds
+  std::string reserved_;     // a worker that is to become free for a job that runs alone
   std::vector<std::pair<std::string, pb::FarmMessage>> after_commit_;
   std::map<std::string, std::vector<uint64_t>> taken_;  // leases, by peer
   size_t slots_ = 0;

@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::string_view kTables[] = {
     "CREATE TABLE IF NOT EXISTS jobs(key BLOB PRIMARY KEY, record BLOB, priority INTEGER,"
-    " quarantined INTEGER, losses INTEGER, losses_alone INTEGER, failures INTEGER, end BLOB)"
+    " quarantined INTEGER, losses INTEGER, losses_alone INTEGER,"
+    " losses_excused INTEGER, failures INTEGER, end BLOB)"
     " WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS clients(id BLOB PRIMARY KEY, owner BLOB, ended INTEGER)"
     " WITHOUT ROWID",
@@ -36,9 +37,10 @@ Result<FarmJob> job_of_row(const std::vector<DatabaseValue>& row) {
   SLUICE_ASSIGN(FarmJob job, farm_job_of(message));
   job.losses = static_cast<int>(number_at(row, 4));
   job.losses_alone = static_cast<int>(number_at(row, 5));
-  job.failures = static_cast<int>(number_at(row, 6));
+  job.losses_excused = static_cast<int>(number_at(row, 6));
+  job.failures = static_cast<int>(number_at(row, 7));
   pb::JobEnd end;
-  if (!text_at(row, 7).empty() && end.ParseFromString(text_at(row, 7))) {
+  if (!text_at(row, 8).empty() && end.ParseFromString(text_at(row, 8))) {
     const bool is_quarantined = number_at(row, 3) != 0;
     job.state = is_quarantined ? FarmJob::State::kQuarantined : FarmJob::State::kEnded;
     job.end = std::move(end);
@@ -59,7 +61,7 @@ Result<FarmState::Content> FarmState::load() {
   Content content;
   SLUICE_ASSIGN(const auto jobs,
                 database_.rows("SELECT key, record, priority, quarantined, losses, losses_alone,"
-                               " failures, end FROM jobs"));
+                               " losses_excused, failures, end FROM jobs"));
   for (const auto& row : jobs) {
     SLUICE_ASSIGN(FarmJob job, job_of_row(row));
     content.jobs.push_back(std::move(job));
@@ -93,10 +95,10 @@ Result<void> FarmState::change(std::string_view sql, std::initializer_list<Datab
 }
 
 Result<void> FarmState::put_job(const FarmJob& job) {
-  return change("INSERT OR REPLACE INTO jobs VALUES(?,?,?,?,?,?,?,?)",
+  return change("INSERT OR REPLACE INTO jobs VALUES(?,?,?,?,?,?,?,?,?)",
                 {digest_field(job.key), job.record, int64_t{job.priority},
                  int64_t{job.state == FarmJob::State::kQuarantined}, int64_t{job.losses},
-                 int64_t{job.losses_alone}, int64_t{job.failures},
+                 int64_t{job.losses_alone}, int64_t{job.losses_excused}, int64_t{job.failures},
                  job.end ? job.end->SerializeAsString() : std::string()});
 }
 

@@ -291,15 +291,18 @@ void JobBoard::put_back(FarmJob& job) {
   delayed_.emplace(FarmClock::now() + kAskingPause, job.key);
 }
 
-Result<void> JobBoard::lose(FarmJob& job, uint64_t lease, bool had_begun, bool was_alone) {
+Result<void> JobBoard::lose(FarmJob& job, uint64_t lease, Blame blame) {
   job.leases.erase(lease);
   if (job.end || job.state == State::kAccepting || !job.leases.empty()) return {};
   ++counts_.retried;
-  if (had_begun) {
-    ++(was_alone ? job.losses_alone : job.losses);
+  if (blame != Blame::kNone) {
+    ++(blame == Blame::kAlone     ? job.losses_alone
+       : blame == Blame::kExcused ? job.losses_excused
+                                  : job.losses);
     SLUICE_TRY(state_.put_job(job));
   }
-  if (job.losses_alone >= kMaxLossesAlone) return quarantine(job);
+  if (job.losses_alone >= kMaxLossesAlone || job.losses_excused >= kMaxLossesExcused)
+    return quarantine(job);
   if (job.clients.empty()) {
     job.state = State::kReady;
     return forget_if_unwanted(job.key);
@@ -374,7 +377,7 @@ Result<void> JobBoard::release(const Digest& key) {
   FarmJob* job = find(key);
   if (job == nullptr || job->state != State::kQuarantined)
     return make_error(ErrorCode::kNotFound, "no job {} is quarantined", digest_hex(key));
-  job->losses = job->losses_alone = job->failures = 0;
+  job->losses = job->losses_alone = job->losses_excused = job->failures = 0;
   job->end.reset();
   job->state = State::kWaiting;
   if (job->clients.empty()) return forget_if_unwanted(key);

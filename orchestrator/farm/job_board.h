@@ -19,9 +19,18 @@
 
 namespace sluice {
 
-inline constexpr int kMaxLosses = 3;       // with other jobs beside it; then it runs alone
-inline constexpr int kMaxLossesAlone = 3;  // then it is quarantined
-inline constexpr int kMaxFailures = 4;     // transient ones
+inline constexpr int kMaxLosses = 3;          // with other jobs beside it; then it runs alone
+inline constexpr int kMaxLossesAlone = 3;     // then it is quarantined
+inline constexpr int kMaxLossesExcused = 20;  // then, too
+inline constexpr int kMaxFailures = 4;        // transient ones
+
+// What a job has to do with the loss of its worker.
+enum class Blame : uint8_t {
+  kNone,      // it had not begun
+  kExcused,   // workers with other jobs were lost at about the same time
+  kTogether,  // other jobs ran beside it
+  kAlone,
+};
 
 struct BoardCounts {
   uint64_t submitted = 0, ended = 0, failed = 0, found = 0, retried = 0, quarantined = 0;
@@ -64,8 +73,8 @@ class JobBoard {
   // Takes a job that must run alone.
   std::optional<Digest> take_alone(const std::function<bool(const std::string& needs)>& fits);
   void begin(FarmJob& job, uint64_t lease);
-  // A lease has ended without a result. was_alone: nothing else ran at the lost worker.
-  Result<void> lose(FarmJob& job, uint64_t lease, bool had_begun, bool was_alone);
+  // A lease has ended with its worker.
+  Result<void> lose(FarmJob& job, uint64_t lease, Blame blame);
   // It failed, and may succeed elsewhere.
   Result<void> retry(FarmJob& job, const pb::JobEnd& end);
   Result<void> end(FarmJob& job, pb::JobEnd end);

@@ -1,0 +1,100 @@
+"""A farm for tests: dispatcher, proxy with faults and workers as processes that can be killed."""
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+
+
+class Farm:
+    """Folders and sockets are below `folder`. faults: percent of messages, 0 for no proxy."""
+
+    def __init__(self, programs, folder, faults=0, seed=1, slots=2, options=()):
+        self.programs, self.folder, self.slots = programs, folder, slots
+        self.options = list(options)
+        self.inner = f"ipc://{folder}/farm.socket"
+        self.endpoint = f"ipc://{folder}/proxy.socket" if faults else self.inner
+        self.lock = threading.Lock()
+        self.dispatcher, self.proxy, self.workers, self.logs = None, None, {}, []
+        self.started = 0
+        self.start_dispatcher()
+        if faults:
+            self.proxy = subprocess.Popen(
+                [self.path("fault_proxy"), self.endpoint, self.inner, str(faults), str(seed)],
+                stdout=open(os.path.join(folder, "proxy.txt"), "w"))
+
+    def path(self, program):
+        return os.path.join(self.programs, program)
+
+    def log_file(self, name):
+        self.started += 1
+        path = os.path.join(self.folder, f"{name}-{self.started}.log")
+        self.logs.append(path)
+        return open(path, "w")
+
+    def start_dispatcher(self):
+        with self.lock:
+            self.dispatcher = subprocess.Popen(
+                [self.path("sluice-farm"), "--bind", self.inner, "--state",
+                 os.path.join(self.folder, "state"), "--log-format=json", "-v", *self.options],
+                stderr=self.log_file("dispatcher"))
+
+    def start_worker(self, number):
+        with self.lock:
+            self.workers[number] = subprocess.Popen(
+                [self.path("sluice-worker"), "--connect", self.endpoint, "--store",
+                 os.path.join(self.folder, f"worker-{number}"), "--slots", str(self.slots),
+                 "--threads=1", "--log-format=json", "-v"], stderr=self.log_file("worker"))
+
+    def status(self):
+        """The dispatcher's status; None when it does not answer."""
+        done = subprocess.run([self.path("sluice-farm"), "status", "--json", self.inner],
+                              capture_output=True, text=True)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def kill_dispatcher(self):
+        self.dispatcher.kill()
+        self.dispatcher.wait()
+
+    def kill_worker(self, number):
+        self.workers[number].kill()
+        self.workers[number].wait()
+
+    def events(self, name):
+        """The events of that name in all logs, as objects."""
+        found = []
+        for path in self.logs:
+            with open(path) as file:
+                for line in file:
+                    if line.startswith("{"):
+                        try:
+                            event = json.loads(line)
+                        except ValueError:  # the program was killed while it wrote
+                            continue
+                        if event["event"] == name:
+                            found.append(event)
+        return found
+
+    def stop(self):
+        processes = [*self.workers.values(), self.proxy, self.dispatcher]
+        for process in processes:
+            if process is not None and process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in processes:
+            if process is not None:
+                try:
+                    process.wait(timeout=20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+
+
+def wait_until(condition, seconds=30):
+    """Whether the condition came true."""
+    end = time.time() + seconds
+    while time.time() < end:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
