@@ -14,6 +14,7 @@
 #include "orchestrator/compile_all/provider.h"
 #include "orchestrator/process/process.h"
 #include "orchestrator/process/programs.h"
+#include "orchestrator/process/tool.h"
 
 namespace sluice {
 namespace {
@@ -23,30 +24,6 @@ namespace fs = std::filesystem;
 constexpr int kMaxSubmissions = 4;  // of one job: a task can be cancelled, or lose its machine
 constexpr std::chrono::milliseconds kPause{200};
 constexpr int kPausesPerQuestion = 10;  // the queue is asked less often than the store
-
-struct Answer {
-  int code = 0;
-  std::string out, errors;
-};
-
-// Runs a program of Slurm.
-Result<Answer> run_tool(const std::vector<std::string>& arguments) {
-  SLUICE_ASSIGN(const std::string program, find_program(arguments[0]));
-  std::vector<std::string> command = arguments;
-  command[0] = program;
-  SLUICE_ASSIGN(const Descriptor out, make_memory_file());
-  SLUICE_ASSIGN(const Descriptor errors, make_memory_file());
-  SLUICE_ASSIGN(const pid_t child, start_process(command, {-1, out.get(), errors.get()}));
-  const Ending ending = wait_for(child);
-  return Answer{ending.clean() ? 0 : std::max(ending.code, 1), memory_file_text(out),
-                memory_file_text(errors)};
-}
-
-Error tool_error(const std::string& tool, const Answer& answer) {
-  return make_error(ErrorCode::kIo, "{} ended with exit code {}: {}", tool, answer.code,
-                    answer.errors.substr(0, answer.errors.find('\n')))
-      .with_hint("is Slurm running here? sinfo shows its nodes; docs/farm.md");
-}
 
 class SlurmRun {
  public:
@@ -95,8 +72,8 @@ class SlurmRun {
                                         fmt::format("--output={}/%a.log", folder_)};
     command.insert(command.end(), provider_.options.begin(), provider_.options.end());
     command.push_back(folder_ + "/task.sh");
-    SLUICE_ASSIGN(const Answer answer, run_tool(command));
-    if (answer.code != 0) return tool_error("sbatch", answer);
+    SLUICE_ASSIGN(const ToolAnswer answer, run_tool(command));
+    if (answer.code != 0) return slurm_error("sbatch", answer);
     for (const Digest& key : open_) events_.began(key);
     array_ = answer.out.substr(0, answer.out.find_first_of(";\n"));
     return {};
@@ -117,10 +94,10 @@ class SlurmRun {
   }
 
   Result<bool> is_array_over() {
-    SLUICE_ASSIGN(const Answer answer, run_tool({"squeue", "--noheader", "--jobs=" + array_}));
+    SLUICE_ASSIGN(const ToolAnswer answer, run_tool({"squeue", "--noheader", "--jobs=" + array_}));
     // squeue does not know an array that ended some minutes ago.
     if (answer.code != 0 && answer.errors.find("Invalid job id") == std::string::npos) {
-      if (++unanswered_ > kMaxUnanswered) return tool_error("squeue", answer);
+      if (++unanswered_ > kMaxUnanswered) return slurm_error("squeue", answer);
       return false;
     }
     unanswered_ = 0;

@@ -64,6 +64,10 @@ class Dispatcher {
       SLUICE_ASSIGN(MetricsServer metrics, MetricsServer::listen(request_.metrics));
       metrics_.emplace(std::move(metrics));
     }
+    if (slurm_request_.is_used) {
+      if (slurm_request_.endpoint.empty()) slurm_request_.endpoint = channel_.endpoint();
+      slurm_.emplace(slurm_request_, log_);
+    }
     log_.tell("listening", {{"endpoint", channel_.endpoint()},
                             {"store", request_.store},
                             {"jobs", fmt::format("{}", board_.jobs().size())}});
@@ -117,6 +121,7 @@ class Dispatcher {
   Result<void> tick(FarmClock::time_point now) {
     next_tick_ = now + kTick;
     SLUICE_TRY(board_.turn(now));
+    if (slurm_) slurm_->set_wanted(wanted_workers());
     std::vector<std::string> lost;
     for (const auto& [id, worker] : workers_) {
       const auto patience = worker.is_reachable ? kHeartbeat * kMissedHeartbeats : kHeartbeat * 2;
@@ -134,6 +139,14 @@ class Dispatcher {
         log_.warn("store not collected", {{"why", kept.error().message}});
     }
     return {};
+  }
+
+  // The number of workers that the jobs of now could use, when each has as many slots as those that
+  // are here.
+  size_t wanted_workers() const {
+    const size_t jobs = is_draining_ ? leases_.size() : board_.ready() + leases_.size();
+    const size_t slots = std::max<size_t>(1, slots_ / std::max<size_t>(1, workers_.size()));
+    return (jobs + slots - 1) / slots;
   }
 
   // ---- messages
@@ -260,13 +273,13 @@ class Dispatcher {
     pb::FarmMessage answer;
     answer.mutable_heartbeat();
     worker.is_reachable = channel_.send(worker.peer, answer);
-    take_running(worker, beat);
+    SLUICE_TRY(take_running(worker, beat));
     const bool leaves = beat.is_draining() && beat.running().empty();
     return leaves ? lose_worker(worker.id) : Result<void>();
   }
 
   // Compares what a worker has with what it was given.
-  void take_running(FarmWorker& worker, const pb::WorkerBeat& beat) {
+  Result<void> take_running(FarmWorker& worker, const pb::WorkerBeat& beat) {
     std::set<uint64_t> has;
     pb::FarmMessage revoked;
     for (const pb::Running& running : beat.running()) {
@@ -281,10 +294,27 @@ class Dispatcher {
     if (revoked.has_revoke()) channel_.send(worker.peer, revoked);
     std::map<uint64_t, std::vector<uint64_t>> lacking;  // by group
     for (auto& [number, lease] : worker.leases) {
-      if (has.contains(number) || FarmClock::now() - lease.assigned < kAssignPatience) continue;
-      lacking[lease.group].push_back(number);
+      const bool is_late = FarmClock::now() - lease.assigned >= kAssignPatience;
+      if (!has.contains(number) && (is_late || beat.is_draining()))
+        lacking[lease.group].push_back(number);
     }
-    for (const auto& [group, leases] : lacking) send_assign(worker, leases);
+    for (const auto& [group, leases] : lacking) {
+      if (beat.is_draining()) {
+        SLUICE_TRY(take_back(worker, leases));
+      } else {
+        send_assign(worker, leases);
+      }
+    }
+    return {};
+  }
+
+  Result<void> take_back(FarmWorker& worker, const std::vector<uint64_t>& numbers) {
+    for (const uint64_t number : numbers) {
+      FarmJob* job = board_.find(worker.leases.at(number).key);
+      free_lease(number);
+      if (job != nullptr) SLUICE_TRY(board_.lose(*job, number, Blame::kNone));
+    }
+    return {};
   }
 
   // A worker goes on with what an earlier dispatcher, or this one, which had given it up, wanted.
@@ -557,6 +587,8 @@ class Dispatcher {
   Acceptance acceptance_;
   JobBoard board_;
   std::optional<MetricsServer> metrics_;
+  SlurmWorkersRequest slurm_request_ = request_.slurm;
+  std::optional<SlurmWorkers> slurm_;
   std::map<std::string, FarmWorker> workers_;
   std::map<uint64_t, std::string> leases_;  // the workers that have them
   std::map<Digest, From> accepting_;

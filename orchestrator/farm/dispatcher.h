@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/base/result.h"
+#include "orchestrator/farm/slurm_workers.h"
 
 namespace sluice {
 
@@ -13,7 +14,8 @@ struct DispatcherRequest {
   std::string endpoint;
   std::string state;  // folder: jobs, and the inputs of those that are quarantined
   std::string store;
-  std::string metrics;   // HOST:PORT of the metrics; empty: none
+  std::string metrics;  // HOST:PORT of the metrics; empty: none
+  SlurmWorkersRequest slurm;
   size_t verifying = 1;  // processes that verify products
   uint64_t max_jobs = 1000000;
   bool is_synced = false;  // commits survive a loss of power

@@ -56,15 +56,41 @@ Result<Digest> key_of(const CommandLine& line) {
                     line.text("<key>"));
 }
 
+Result<SlurmWorkersRequest> slurm_request(const CommandLine& line, const std::string& state) {
+  if (line.text("--provider") != "slurm")
+    return make_error(ErrorCode::kBadOption, "--provider is '{}', expected slurm",
+                      line.text("--provider"));
+  SlurmWorkersRequest request{.is_used = true,
+                              .endpoint = line.text("--reached-at"),
+                              .folder = state,
+                              .sbatch = line.list("--sbatch"),
+                              .command = {}};
+  constexpr int64_t kMaxWorkers = 10000;
+  SLUICE_ASSIGN(const int64_t min, number_of(line, "--min", 0, kMaxWorkers));
+  SLUICE_ASSIGN(const int64_t max,
+                number_of(line, "--max", std::max<int64_t>(min, 1), kMaxWorkers));
+  request.min = static_cast<size_t>(min);
+  request.max = static_cast<size_t>(max);
+  SLUICE_ASSIGN(const std::string program, find_program("sluice-worker"));
+  request.command = {program, "--idle-exit=30", "--store=" + state + "/worker-store"};
+  const std::vector<std::string>& words = line.list("--worker");
+  request.command.insert(request.command.end(), words.begin(), words.end());
+  return request;
+}
+
 Result<int> serve(const CommandLine& line) {
   DispatcherRequest request{.endpoint = line.text("--bind"),
                             .state = absolute(line.text("--state")),
                             .store = {},
                             .metrics = line.text("--metrics"),
+                            .slurm = {},
                             .is_synced = line.flag("--sync"),
                             .log_level = log_level(line)};
   request.store = line.has("--store") ? absolute(line.text("--store")) : request.state + "/store";
   SLUICE_ASSIGN(request.log_json, logs_json(line));
+  if (line.has("--provider")) {
+    SLUICE_ASSIGN(request.slurm, slurm_request(line, request.state));
+  }
   SLUICE_ASSIGN(const int64_t verifying, number_of(line, "--verifying", 1, 1000));
   SLUICE_ASSIGN(const int64_t jobs, number_of(line, "--max-jobs", 1, 100'000'000));
   request.verifying = static_cast<size_t>(verifying);

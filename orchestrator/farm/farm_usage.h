@@ -7,7 +7,7 @@ inline constexpr char kFarmUsage[] =
     R"(Hands jobs of clients to workers, on this machine and others.
 
 Usage:
-  sluice-farm [options] --bind=ENDPOINT
+  sluice-farm [options] [--sbatch=WORD]... [--worker=WORD]... --bind=ENDPOINT
   sluice-farm status [options] <endpoint>
   sluice-farm drain [options] <endpoint>
   sluice-farm release [options] <endpoint> <key>
@@ -31,6 +31,13 @@ Options:
   --sync               Also keep jobs over a loss of power: each commit waits for the disk.
   --max-jobs=N         Take at most N jobs; clients wait [default: 1000000].
   --verifying=N        Verify up to N products at the same time [default: 1].
+  --provider=slurm     Have Slurm run workers: as many as the jobs can use, from --min to --max.
+  --min=N              [default: 0]
+  --max=N              [default: 8]
+  --sbatch=WORD        One more word for sbatch, such as --cpus-per-task=4. Repeatable.
+  --worker=WORD        One more word for sluice worker, such as --slots=4 or --store=/scratch/store.
+                       Repeatable.
+  --reached-at=ENDPOINT  The endpoint for these workers, where it is not that of --bind.
   --metrics=PLACE      Answer GET /metrics over HTTP at PORT of this machine, or at ADDRESS:PORT, in
                        the format of Prometheus.
   --json               Print the status as JSON.

@@ -20,9 +20,10 @@ class Farm:
         self.started = 0
         self.start_dispatcher()
         if faults:
-            self.proxy = subprocess.Popen(
-                [self.path("fault_proxy"), self.endpoint, self.inner, str(faults), str(seed)],
-                stdout=open(os.path.join(folder, "proxy.txt"), "w"))
+            with open(os.path.join(folder, "proxy.txt"), "w", encoding="utf-8") as counts:
+                self.proxy = subprocess.Popen(
+                    [self.path("fault_proxy"), self.endpoint, self.inner, str(faults), str(seed)],
+                    stdout=counts)
 
     def path(self, program):
         return os.path.join(self.programs, program)
@@ -31,21 +32,22 @@ class Farm:
         self.started += 1
         path = os.path.join(self.folder, f"{name}-{self.started}.log")
         self.logs.append(path)
-        return open(path, "w")
+        return open(path, "w", encoding="utf-8")
 
     def start_dispatcher(self):
-        with self.lock:
+        with self.lock, self.log_file("dispatcher") as log:
             self.dispatcher = subprocess.Popen(
                 [self.path("sluice-farm"), "--bind", self.inner, "--state",
                  os.path.join(self.folder, "state"), "--log-format=json", "-v", *self.options],
-                stderr=self.log_file("dispatcher"))
+                stderr=log)
 
-    def start_worker(self, number):
-        with self.lock:
+    def start_worker(self, number, *options, programs=None):
+        with self.lock, self.log_file("worker") as log:
             self.workers[number] = subprocess.Popen(
-                [self.path("sluice-worker"), "--connect", self.endpoint, "--store",
-                 os.path.join(self.folder, f"worker-{number}"), "--slots", str(self.slots),
-                 "--threads=1", "--log-format=json", "-v"], stderr=self.log_file("worker"))
+                [os.path.join(programs or self.programs, "sluice-worker"), "--connect",
+                 self.endpoint, "--store", os.path.join(self.folder, f"worker-{number}"),
+                 "--slots", str(self.slots), "--threads=1", "--log-format=json", "-v", *options],
+                stderr=log)
 
     def status(self):
         """The dispatcher's status; None when it does not answer."""
@@ -88,6 +90,22 @@ class Farm:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
+
+
+def programs_with(programs, folder, name, script):
+    """A folder of programs of which one is a shell script in place of that of `name`; "REAL" in the
+    script is the path of that one."""
+    os.makedirs(folder)
+    for program in os.listdir(programs):
+        path = os.path.join(programs, program)
+        if os.path.isfile(path):
+            os.link(path, os.path.join(folder, program))
+    real = os.path.join(folder, "real-" + name)
+    os.rename(os.path.join(folder, name), real)
+    with open(os.path.join(folder, name), "w") as file:
+        file.write("#!/bin/sh\n" + script.replace("REAL", real))
+    os.chmod(os.path.join(folder, name), 0o755)
+    return folder
 
 
 def wait_until(condition, seconds=30):

@@ -1,0 +1,113 @@
+#include "orchestrator/farm/slurm_workers.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/base/digest.h"
+#include "common/base/files.h"
+#include "common/base/shell_word.h"
+#include "orchestrator/process/tool.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::chrono::seconds kPause{2}, kPauseAfterFault{15};
+
+// Tells the workers of this dispatcher, also those of an earlier start, from others.
+std::string array_name(const std::string& folder) {
+  return "sluice-worker-" + digest_hex(sha256(folder)).substr(0, 8);
+}
+
+}  // namespace
+
+SlurmWorkers::SlurmWorkers(const SlurmWorkersRequest& request, const FarmLog& log)
+    : request_(request), log_(log), name_(array_name(request.folder)) {
+  thread_ = std::thread([this] { run(); });
+}
+
+SlurmWorkers::~SlurmWorkers() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  stopping_.notify_all();
+  thread_.join();
+}
+
+void SlurmWorkers::run() {
+  std::unique_lock lock(mutex_);
+  while (!is_stopped_) {
+    lock.unlock();
+    const Result<void> done = turn();
+    lock.lock();
+    const std::string fault = done ? std::string() : done.error().message;
+    if (!fault.empty() && fault != last_fault_)
+      log_.warn("slurm", {{"why", fault}, {"hint", done.error().hint}});
+    last_fault_ = fault;
+    const auto pause = done ? kPause : kPauseAfterFault;
+    stopping_.wait_for(lock, pause, [this] { return is_stopped_; });
+  }
+}
+
+Result<void> SlurmWorkers::turn() {
+  SLUICE_ASSIGN(const Queue queue, look());
+  const size_t wanted = std::clamp(wanted_.load(), request_.min, request_.max);
+  const size_t have = queue.running + queue.pending.size();
+  if (wanted > have) return submit(wanted - have);
+  return cancel(queue.pending, have - wanted);
+}
+
+Result<SlurmWorkers::Queue> SlurmWorkers::look() const {
+  SLUICE_ASSIGN(const ToolAnswer answer,
+                run_tool({"squeue", "--noheader", "--array", "--name=" + name_, "--format=%i %T"}));
+  if (answer.code != 0) return slurm_error("squeue", answer);
+  Queue queue;
+  for (size_t begin = 0, end = 0; begin < answer.out.size(); begin = end + 1) {
+    end = std::min(answer.out.find('\n', begin), answer.out.size());
+    const std::string line = answer.out.substr(begin, end - begin);
+    const size_t blank = line.find(' ');
+    if (blank == std::string::npos) continue;
+    const std::string state = line.substr(blank + 1);
+    if (state == "PENDING") {
+      queue.pending.push_back(line.substr(0, blank));
+    } else if (state != "COMPLETING") {
+      ++queue.running;
+    }
+  }
+  return queue;
+}
+
+Result<void> SlurmWorkers::submit(size_t count) {
+  const std::string folder = request_.folder + "/slurm";
+  SLUICE_TRY(make_directories(folder));
+  std::string words;
+  for (const std::string& word : request_.command) words += " " + shell_word(word);
+  SLUICE_TRY(write_text(folder + "/worker.sh", fmt::format("#!/bin/sh\nexec{} --connect={}\n",
+                                                           words, shell_word(request_.endpoint))));
+  std::vector<std::string> command = {"sbatch",
+                                      "--parsable",
+                                      "--no-requeue",
+                                      "--job-name=" + name_,
+                                      fmt::format("--array=1-{}", count),
+                                      fmt::format("--output={}/%A-%a.log", folder)};
+  command.insert(command.end(), request_.sbatch.begin(), request_.sbatch.end());
+  command.push_back(folder + "/worker.sh");
+  SLUICE_ASSIGN(const ToolAnswer answer, run_tool(command));
+  if (answer.code != 0) return slurm_error("sbatch", answer);
+  log_.tell("workers submitted",
+            {{"count", fmt::format("{}", count)},
+             {"array", answer.out.substr(0, answer.out.find_first_of(";\n"))}});
+  return {};
+}
+
+// Those that have not begun; the others end when they have no work.
+Result<void> SlurmWorkers::cancel(const std::vector<std::string>& tasks, size_t count) const {
+  if (tasks.empty() || count == 0) return {};
+  std::vector<std::string> command = {"scancel"};
+  const size_t first = tasks.size() - std::min(count, tasks.size());
+  command.insert(command.end(), tasks.begin() + static_cast<ptrdiff_t>(first), tasks.end());
+  SLUICE_ASSIGN(const ToolAnswer answer, run_tool(command));
+  return answer.code == 0 ? Result<void>() : slurm_error("scancel", answer);
+}
+
+}  // namespace sluice

@@ -1,0 +1,60 @@
+// Workers that Slurm runs for a dispatcher, as tasks of job arrays: as many as the jobs need, and
+// no more than a limit. This is the pilot-job pattern: Slurm places, kills and accounts workers,
+// and knows nothing of the jobs. A worker that was cancelled, preempted, or lost with its node is
+// replaced while there is work; one without work ends by itself.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/base/result.h"
+#include "orchestrator/farm/farm_log.h"
+
+namespace sluice {
+
+struct SlurmWorkersRequest {
+  bool is_used = false;
+  size_t min = 0, max = 1;
+  std::string endpoint;              // by which workers reach the dispatcher
+  std::string folder;                // for scripts and what workers print
+  std::vector<std::string> sbatch;   // more words for sbatch
+  std::vector<std::string> command;  // sluice worker with its options
+};
+
+class SlurmWorkers {
+ public:
+  SlurmWorkers(const SlurmWorkersRequest& request, const FarmLog& log);
+  ~SlurmWorkers();
+  SlurmWorkers(const SlurmWorkers&) = delete;
+  SlurmWorkers& operator=(const SlurmWorkers&) = delete;
+
+  // Says how many workers the jobs of now could use.
+  void set_wanted(size_t workers) { wanted_ = workers; }
+
+ private:
+  struct Queue {
+    std::vector<std::string> pending;
+    size_t running = 0;
+  };
+  void run();
+  Result<void> turn();
+  Result<Queue> look() const;
+  Result<void> submit(size_t count);
+  Result<void> cancel(const std::vector<std::string>& tasks, size_t count) const;
+
+  const SlurmWorkersRequest& request_;
+  const FarmLog& log_;
+  const std::string name_;  // of the arrays
+  std::atomic<size_t> wanted_ = 0;
+  std::mutex mutex_;
+  std::condition_variable stopping_;
+  bool is_stopped_ = false;
+  std::string last_fault_;
+  std::thread thread_;
+};
+
+}  // namespace sluice
