@@ -230,7 +230,7 @@ class FarmTest(ProgramCase):
         farm.start_worker(0)
         with open(self.path("list.json"), "w") as file:
             file.write("no JSON")
-        process = self.start(farm, "out", options=[{"modify-mixlist": "list.json"}], models=1)
+        process = self.start(farm, "out", options=[{"modify-mixlist": self.path("list.json")}], models=1)
         errors = self.finish(process, code=3)
         self.assertIn("sluice-optimize: error SL1011", errors)
         self.assertEqual(len(farm.events("job begun")), 1, "it fails everywhere")
