@@ -5,6 +5,8 @@
 #include <memory>
 #include <set>
 
+#include "common/base/failure_header.h"
+#include "common/base/file_kind.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/parallel.h"
@@ -77,6 +79,7 @@ class ListedKernels {
  private:
   Result<std::string> read_list() const {
     SLUICE_ASSIGN(const std::vector<std::byte> bytes, read_file(name_));
+    if (file_kind(bytes) == FileKind::kFailure) return failure_read(bytes);
     return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
 
