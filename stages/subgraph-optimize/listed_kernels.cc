@@ -41,14 +41,13 @@ struct ListedGraph {
   }
 };
 
-Result<Module> read_listed(const std::string& path, const StageArgs& args, Options& options) {
+Result<Module> read_listed(const std::string& path, Options& options) {
   SLUICE_ASSIGN(Module module, read_stage_graph(Level::kPartitioned, path));
   SLUICE_TRY(find_constants(module, options.text("store"), options.text("model")));
   SLUICE_TRY(inherit_options(options, StageId::kSubgraphOptimize, module.options));
   // All passes but the last, which lowers subgraphs and generates their kernels.
   const auto passes = subgraph_optimize_passes();
-  SLUICE_ASSIGN(const auto reports, run_passes(module, passes.first(passes.size() - 1), options));
-  args.report->insert(args.report->end(), reports.begin(), reports.end());
+  SLUICE_TRY(run_passes(module, passes.first(passes.size() - 1), options));
   return module;
 }
 
@@ -90,11 +89,8 @@ class ListedKernels {
         graphs_.push_back({.path = line.graph});
     }
     const int64_t inner = graphs_.size() == 1 ? threads_ : 1;
-    std::vector<std::vector<PassReport>> reports(graphs_.size());
     return parallel_for(graphs_.size(), threads_, [&](size_t i) -> Result<void> {
-      StageArgs args = args_;
-      args.report = &reports[i];
-      auto chosen = choose_one(graphs_[i], args, inner);
+      auto chosen = choose_one(graphs_[i], inner);
       if (chosen || !chosen.error().file.empty()) return chosen;
       Error error = std::move(chosen).error();
       error.file = graphs_[i].path;
@@ -102,9 +98,9 @@ class ListedKernels {
     });
   }
 
-  Result<void> choose_one(ListedGraph& graph, const StageArgs& args, int64_t threads) const {
-    Options options = args.options;
-    SLUICE_ASSIGN(Module module, read_listed(graph.path, args, options));
+  Result<void> choose_one(ListedGraph& graph, int64_t threads) const {
+    Options options = args_.options;
+    SLUICE_ASSIGN(Module module, read_listed(graph.path, options));
     SLUICE_ASSIGN(GeneratorOptions generator, generator_options(options));
     graph.options = std::make_unique<const GeneratorOptions>(std::move(generator));
     KernelRequests kernels;

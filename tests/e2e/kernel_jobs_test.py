@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""sluice-subgraph-optimize --kernels and sluice job: kernels of a model are listed, generated in any
-number of processes, and found by the compile, whose bytes are those of a plain one.
+"""sluice-subgraph-optimize --kernels and sluice job: kernels of a model are listed, generated in
+any number of processes, and found by the compile, whose bytes are those of a plain one.
 
 usage: kernel_jobs_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
