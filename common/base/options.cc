@@ -94,6 +94,8 @@ constexpr std::array kTable = {
               "jobs that a service runs at once; 0 means one per usable core", "", kMaxThreads},
     OptionRow{"split", kNonSemantic, "", "folder for root.sg and one file per distinct subgraph"},
     OptionRow{"kernel", kNonSemantic, "", "file of the specification of a kernel to compile alone"},
+    OptionRow{"kernels", kNonSemantic, "",
+              "list of kernels to generate for the store, with the graphs that want them"},
     OptionRow{"weights-beside", kNonSemantic, "",
               "the name that the compiled model gets later, which files of weights are put beside"},
     OptionRow{"kernels-from", kNonSemantic, "",
@@ -166,7 +168,7 @@ bool names_file(std::string_view option) {
                                          "dump-dir",       "stats",          "split",
                                          "store",          "allow-path",     "propose-sizes",
                                          "kernel",         "modify-mixlist", "customize-dtypes",
-                                         "weights-beside", "kernels-from"};
+                                         "weights-beside", "kernels-from",   "kernels"};
   return std::find(std::begin(kNames), std::end(kNames), option) != std::end(kNames);
 }
 

@@ -37,27 +37,13 @@ Result<Module> read_input(const Stage& stage, const StageArgs& args) {
         .with_hint(fmt::format("try: {} --help", stage_program(stage.id)));
   }
   if (stage.read != nullptr) return stage.read(args);
-  SLUICE_ASSIGN(Module module, read_graph_file(args.input));
-  module.source = args.input;
-  if (module.level != stage.accepts) {
-    return make_error(ErrorCode::kWrongLevel, "needs level '{}', got '{}'",
-                      level_name(stage.accepts), level_name(module.level))
-        .with_hint(stages_between(module.level, stage.accepts));
-  }
-  SLUICE_TRY(verify(module, module.level));
-  return module;
+  return read_stage_graph(stage.accepts, args.input);
 }
 
 // Verifies the constants, except in preprocess, which has just hashed them.
 Result<void> check_segments(const Stage& stage, const Module& module, const StageArgs& args) {
   if (args.options.text("verify") != "segments" || stage.id == StageId::kPreprocess) return {};
   return verify_segments(module);
-}
-
-Result<void> check_output(const StageArgs& args) {
-  if (args.output != "-" || isatty(STDOUT_FILENO) == 0) return {};
-  return make_error(ErrorCode::kUsage, "standard output is a terminal and the result is binary")
-      .with_hint("give -o FILE, or pipe into sluice-show");
 }
 
 // Constants are read at the locations in the graph, so a service checks these.
@@ -150,6 +136,24 @@ void let_reader_go_on(const StageArgs& args) {
 
 }  // namespace
 
+Result<Module> read_stage_graph(Level accepts, const std::string& path) {
+  SLUICE_ASSIGN(Module module, read_graph_file(path));
+  module.source = path;
+  if (module.level != accepts) {
+    return make_error(ErrorCode::kWrongLevel, "needs level '{}', got '{}'", level_name(accepts),
+                      level_name(module.level))
+        .with_hint(stages_between(module.level, accepts));
+  }
+  SLUICE_TRY(verify(module, module.level));
+  return module;
+}
+
+Result<void> check_binary_output(const StageArgs& args) {
+  if (args.output != "-" || isatty(STDOUT_FILENO) == 0) return {};
+  return make_error(ErrorCode::kUsage, "standard output is a terminal and the result is binary")
+      .with_hint("give -o FILE, or pipe into sluice-show");
+}
+
 Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   const Clock::time_point start = Clock::now();
   args.report = &run.passes;
@@ -157,13 +161,13 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
       args.may_read && profile.ends_with(".json"))
     SLUICE_TRY(args.may_read(profile));
   SLUICE_TRY(read_option_files(args.options));
-  SLUICE_TRY(check_output(args));
   SLUICE_TRY(check_output_is_no_input(args.output, args.input));
   SLUICE_TRY(check_output_is_no_input(args.options.text("stats"), args.input));
   if (stage.instead != nullptr) {
     SLUICE_ASSIGN(run.output_written, stage.instead(args));
     if (run.output_written) return {};
   }
+  SLUICE_TRY(check_binary_output(args));
   SLUICE_ASSIGN(StatsFile stats, StatsFile::create(args.options.text("stats")));
   SLUICE_ASSIGN(Module module, read_timed(stage, args, run.times));
   SLUICE_TRY(check_resumed(stage.id, module, args.options));

@@ -23,6 +23,11 @@ struct StageRun {
 // Returns how the options ask for graphs to be written.
 WriteGraphOptions write_graph_options(const Options& options);
 
+// Reads a graph file ("-": standard input), checks its level, and verifies it.
+Result<Module> read_stage_graph(Level accepts, const std::string& path);
+// Checks that the output is not a terminal.
+Result<void> check_binary_output(const StageArgs& args);
+
 // Runs the stage and sets args.report.
 Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run);
 

@@ -22,8 +22,8 @@ namespace {
 // Options that a job cannot set: those of the service, and those that the job's Result and frames
 // replace.
 constexpr std::string_view kNotOfJobs[] = {
-    "serve", "allow-path", "max-frame",    "jobs",          "store",
-    "stats", "split",      "error-format", "propose-sizes", "kernel"};
+    "serve", "allow-path",   "max-frame",     "jobs",   "store",  "stats",
+    "split", "error-format", "propose-sizes", "kernel", "kernels"};
 constexpr std::string_view kBesideServe[] = {"serve", "allow-path", "max-frame",   "jobs",
                                              "store", "quiet",      "error-format"};
 

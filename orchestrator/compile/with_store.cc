@@ -4,17 +4,19 @@
 #include <filesystem>
 
 #include "common/base/files.h"
+#include "common/base/scratch_folder.h"
 #include "common/base/store.h"
 #include "common/graphfile/header.h"
 #include "common/store/store_pins.h"
 #include "orchestrator/compile/files.h"
 #include "orchestrator/compile/stages.h"
+#include "orchestrator/plan/kernel_job.h"
 #include "orchestrator/plan/stage_job.h"
 
 namespace sluice {
 namespace {
 
-constexpr size_t kBuild = kStageNames.size() - 1;
+constexpr size_t kBuild = kStageNames.size() - 1, kSubgraphOptimize = kBuild - 1;
 
 // The product of a stage: a file, or an artifact of the store that has not been fetched.
 struct Product {
@@ -137,6 +139,7 @@ class StoredStages {
 
   Result<bool> run_stage(size_t i, Record& record, Product& product) {
     if (!fetch(product)) return false;
+    if (i == kSubgraphOptimize && work_.make_kernels) SLUICE_TRY(make_kernels(product.file));
     const bool is_last = i == kBuild;
     const std::string file = is_last ? output_.path_for_others() : file_of(work_, i);
     std::vector<std::string> options = options_of(work_, i, is_last ? std::string() : file);
@@ -153,6 +156,22 @@ class StoredStages {
     }
     if (is_kept) keep(record, product, report);
     return take_report(i, std::move(report));
+  }
+
+  // A graph whose kernels cannot be listed is left to the stage, which says why.
+  Result<void> make_kernels(const std::string& graph) {
+    SLUICE_ASSIGN(const ScratchFolder folder, ScratchFolder::create());
+    const StageRun& stage = work_.stages[kSubgraphOptimize];
+    KernelPlanning planning{.partition = work_.stages[kSubgraphOptimize - 1].program,
+                            .subgraph_optimize = stage.program,
+                            .options = stage.options,
+                            .folder = folder.path()};
+    const std::vector<std::string>& semantic = work_.arguments[kSubgraphOptimize];
+    planning.options.insert(planning.options.end(), semantic.begin(), semantic.end());
+    const Result<std::vector<Digest>> keys = make_kernel_jobs(graph, planning);
+    if (!keys || keys->empty()) return {};
+    for (const Digest& key : *keys) pins_.add(key);
+    return work_.make_kernels(*keys);
   }
 
   // Returns false when the store has lost the product.

@@ -2,6 +2,7 @@
 // whose product the store has does not run.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,10 @@ struct StoredWork {
   // False for a compiled model that is not whole without other files: the last stage then always
   // runs, and its product is not kept.
   bool keeps_model = true;
+  // When set: gets the keys of the jobs (plan/kernel_job.h) of all kernels that the graph wants and
+  // the store lacks, before subgraph-optimize runs, which generates what is lacking then. An error
+  // ends the compile.
+  std::function<Result<void>(const std::vector<Digest>& keys)> make_kernels = {};
 };
 
 // What the import made: a file, or an artifact of the store.

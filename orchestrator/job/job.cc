@@ -1,17 +1,18 @@
 #include "orchestrator/job/job.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/program.h"
 #include "common/base/scratch_folder.h"
 #include "common/store/store.h"
-#include "orchestrator/compile/stage_failure.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/compile/with_store.h"
+#include "orchestrator/job/kernel_jobs.h"
+#include "orchestrator/job/outcome.h"
 #include "orchestrator/plan/compile_job.h"
+#include "orchestrator/plan/kernel_job.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
 #include "orchestrator/store/collect.h"
@@ -21,16 +22,6 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kProgram = "sluice-job";
-constexpr size_t kShownKey = 16;
-
-// Why a job did not succeed, as its stage printed it.
-struct Failure {
-  int code = 0;
-  std::string text;
-};
-
-std::string short_key(const Digest& key) { return digest_hex(key).substr(0, kShownKey); }
-
 class Job {
  public:
   Job(const JobRequest& request, Store& store, const Record& record)
@@ -43,7 +34,7 @@ class Job {
     if (is_done()) return tell("found", 0);
     Result<bool> made = make();
     if (interrupted()) return static_cast<int>(ExitClass::kResource);
-    if (!made) take_error(made.error());
+    if (!made) failure_ = failure_of(made.error());
     if (!made || !*made) return fail();
     store_.forget_failure(key_);
     return tell("made", 0);
@@ -118,49 +109,48 @@ class Job {
 
   void take_report(size_t i, const StageReport& report) {
     if (const auto key = digest_from_hex(report.key)) last_key_ = *key;
-    if (report.ending.clean()) return;
-    failure_ = {.code = exit_code_of(report), .text = report.messages};
-    if (failure_.text.empty())
-      failure_.text =
-          fmt::format("sluice-{} ended with {}", kStageNames[i], ending_text(report.ending));
+    if (!report.ending.clean()) failure_ = failure_of(report, kStageNames[i]);
   }
 
-  void take_error(const Error& error) {
-    failure_ = {.code = static_cast<int>(exit_class(error.code)),
-                .text = fmt::format("{}: error {}", kProgram, error_text(error))};
-  }
-
-  static int exit_code_of(const StageReport& report) {
-    const bool is_known = report.ending.signal == 0 && is_known_code(report.ending.code);
-    return is_known ? report.ending.code : static_cast<int>(ExitClass::kInternal);
-  }
-
-  int fail() {
-    Record failure = record_;
-    failure.results = {};
-    failure.results.add("code", fmt::format("{}", failure_.code));
-    failure.results.add("text", failure_.text);
-    store_.keep_failure(failure);
-    log_text(failure_.text.ends_with('\n') ? failure_.text : failure_.text + "\n");
-    return tell("failed", failure_.code);
-  }
+  int fail() const { return tell_failure(request_, record_, failure_, start_, store_); }
 
   int tell(const char* what, int code) const {
-    if (request_.quiet) return code;
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    log_text(fmt::format("{}: {} {} {:.2f} s\n", kProgram, short_key(key_), what, seconds));
-    return code;
+    return tell_outcome(request_, key_, what, start_, code);
   }
 
   const JobRequest& request_;
   Store& store_;
   const Record& record_;
   const Digest key_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const JobClock::time_point start_ = JobClock::now();
   Digest last_key_;  // of the last stage's product
   Failure failure_;
 };
+
+// Returns the record of a job.
+Result<Record> record_of_key(const Digest& key, Store& store) {
+  if (std::optional<Record> record = store.find_job(key)) return *std::move(record);
+  return make_error(ErrorCode::kNotFound, "the store '{}' has no job {}", store.path(),
+                    digest_hex(key))
+      .with_hint("sluice compile-all writes jobs");
+}
+
+// Returns the jobs from the first on that can share a process: one compile, or kernels.
+Result<std::vector<Record>> next_batch(std::span<const Digest> keys, Store& store) {
+  std::vector<Record> batch;
+  for (const Digest& key : keys) {
+    if (!batch.empty() && batch[0].kind != kKernelKind) break;
+    SLUICE_ASSIGN(Record record, record_of_key(key, store));
+    if (!batch.empty() && record.kind != kKernelKind) break;
+    batch.push_back(std::move(record));
+  }
+  return batch;
+}
+
+Result<int> run_batch(const JobRequest& request, const std::vector<Record>& batch, Store& store) {
+  return batch[0].kind == kKernelKind ? run_kernel_jobs(request, batch, store)
+                                      : Job(request, store, batch[0]).run();
+}
 
 }  // namespace
 
@@ -187,13 +177,11 @@ Result<int> run_jobs(const JobRequest& request) {
   Store store(request.store);
   RemoteStore remote(request.remote, store);
   int code = 0;
-  for (const Digest& key : request.keys) {
-    const std::optional<Record> record = store.find_job(key);
-    if (!record)
-      return make_error(ErrorCode::kNotFound, "the store '{}' has no job {}", request.store,
-                        digest_hex(key))
-          .with_hint("sluice compile-all writes jobs");
-    SLUICE_ASSIGN(const int ended, Job(request, store, *record).run());
+  for (size_t done = 0; done < request.keys.size();) {
+    SLUICE_ASSIGN(const std::vector<Record> batch,
+                  next_batch(std::span(request.keys).subspan(done), store));
+    SLUICE_ASSIGN(const int ended, run_batch(request, batch, store));
+    done += batch.size();
     if (interrupted()) return ended;
     remote.push();
     if (code == 0) code = ended;

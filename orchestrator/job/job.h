@@ -1,5 +1,6 @@
-// sluice-job: runs compiles that sluice-compile-all has written down in a store. Every job can run
-// twice, at the same time or after being killed: its product appears whole, and is the same.
+// sluice-job: runs what has been written down in a store as jobs: compiles of sluice-compile-all,
+// and kernels of sluice-subgraph-optimize --kernels. Every job can run twice, at the same time or
+// after being killed: its product appears whole, and is the same.
 #pragma once
 
 #include <string>

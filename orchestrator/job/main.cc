@@ -10,9 +10,9 @@ namespace {
 using sluice::CommandLine;
 
 constexpr char kUsage[] =
-    R"(Runs compiles that sluice compile-all has written down in a store. A job may be run twice, at
-the same time or after it was killed: its product is the same, and appears in the store when it is
-whole.
+    R"(Runs jobs that are written down in a store: compiles of sluice compile-all, and kernels that
+sluice-subgraph-optimize --kernels lists. A job may be run twice, at the same time or after it was
+killed: its product is the same, and appears in the store when it is whole.
 
 Usage:
   sluice-job [options] --store=DIR [<key>...]

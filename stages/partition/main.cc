@@ -27,7 +27,8 @@ Options:
                        off.
   --math=HOW           For sluice-subgraph-optimize: travels with the graph.
   --split=DIR          Instead of one graph write DIR/root.sg, whose Calls name their subgraphs by
-                       digest, and one file for each distinct subgraph.
+                       digest, and one file for each distinct subgraph. A file that is partitioned
+                       already is only split.
 )";
 
 sluice::Result<sluice::Module> run(sluice::Module module, const sluice::StageArgs& args) {
@@ -43,5 +44,6 @@ int main(int argc, char** argv) {
                              .produces = sluice::Level::kPartitioned,
                              .run = run,
                              .passes = sluice::partition_passes(),
-                             .write = sluice::write_partitioned});
+                             .write = sluice::write_partitioned,
+                             .instead = sluice::split_partitioned});
 }

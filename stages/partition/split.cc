@@ -4,8 +4,10 @@
 
 #include "common/base/files.h"
 #include "common/graphfile/graphfile.h"
+#include "common/graphfile/header.h"
 #include "common/ir/clone.h"
 #include "common/ops/attributes.h"
+#include "common/stage/rebind.h"
 #include "common/stage/run_stage.h"
 
 namespace sluice {
@@ -42,6 +44,17 @@ Result<void> split_calls(Graph& graph, const std::string& folder, std::set<Diges
 }
 
 }  // namespace
+
+Result<bool> split_partitioned(const StageArgs& args) {
+  if (args.options.text("split").empty() || args.input == "-") return false;
+  SLUICE_ASSIGN(const MappedFile file, MappedFile::open(args.input));
+  const auto header = parse_graph_header(file.bytes());
+  if (!header || header->level != static_cast<uint8_t>(Level::kPartitioned)) return false;
+  SLUICE_ASSIGN(Module module, read_stage_graph(Level::kPartitioned, args.input));
+  SLUICE_TRY(find_constants(module, args.options.text("store"), args.options.text("model")));
+  SLUICE_TRY(write_partitioned(module, args));
+  return true;
+}
 
 Result<void> write_partitioned(Module& module, const StageArgs& args) {
   const std::string folder = args.options.text("split");

@@ -12,4 +12,8 @@ namespace sluice {
 // each distinct subgraph.
 Result<void> write_partitioned(Module& module, const StageArgs& args);
 
+// Splits a graph that is partitioned already, which --split is given as a file. Returns false for
+// any other input.
+Result<bool> split_partitioned(const StageArgs& args);
+
 }  // namespace sluice

@@ -5,6 +5,7 @@
 #include "common/base/count_text.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "common/stage/run_stage.h"
 #include "stages/subgraph-optimize/codegen/emit/llvm_memory.h"
 #include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
 
@@ -25,6 +26,7 @@ Result<bool> compile_kernel(const StageArgs& args) {
   if (path.empty()) return false;
   if (args.input != "-")
     return make_error(ErrorCode::kUsage, "--kernel compiles one kernel and reads no graph");
+  SLUICE_TRY(check_binary_output(args));
   SLUICE_ASSIGN(const std::string text, read_text(path));
   const LlvmMemory memory;
   SLUICE_ASSIGN(const GeneratedKernel kernel, generate_loops(text, path));

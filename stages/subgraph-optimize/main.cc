@@ -1,5 +1,6 @@
 #include "common/stage/stage_main.h"
 #include "stages/subgraph-optimize/compile_kernel.h"
+#include "stages/subgraph-optimize/listed_kernels.h"
 #include "stages/subgraph-optimize/subgraph_optimize.h"
 
 namespace {
@@ -23,10 +24,19 @@ Options:
                         or copy, and of a node that FILE runs on host_cpu. docs/refit.md.
   --kernel=SPEC         Compile one kernel alone to an ELF object: SPEC is a file with what
                         sluice-show --loops prints of a node.
+  --kernels=LIST        Generate kernels for --store alone, of the graphs in LIST, a file or "-". A
+                        line "KEY... FILE" has the keys of kernels and the graph file that wants
+                        them. For lines of a file alone the kernels that the store lacks are listed
+                        in the same form, and are jobs of sluice job from then on. docs/farm.md.
 )";
 
 sluice::Result<sluice::Module> run(sluice::Module module, const sluice::StageArgs& args) {
   return sluice::subgraph_optimize(std::move(module), args.options, *args.report);
+}
+
+sluice::Result<bool> run_instead(const sluice::StageArgs& args) {
+  SLUICE_ASSIGN(const bool is_done, sluice::make_listed_kernels(args));
+  return is_done ? is_done : sluice::compile_kernel(args);
 }
 
 }  // namespace
@@ -38,5 +48,5 @@ int main(int argc, char** argv) {
                              .produces = sluice::Level::kLowered,
                              .run = run,
                              .passes = sluice::subgraph_optimize_passes(),
-                             .instead = sluice::compile_kernel});
+                             .instead = run_instead});
 }

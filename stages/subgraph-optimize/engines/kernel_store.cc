@@ -58,14 +58,14 @@ bool take_results(const Fields& results, GeneratedKernel& kernel) {
 
 }  // namespace
 
-Result<KernelStore> KernelStore::open(const std::string& path) {
-  if (path.empty()) return KernelStore({}, {});
+Result<KernelStore> KernelStore::open(const std::string& path, Faults faults) {
+  if (path.empty()) return KernelStore({}, {}, faults);
   SLUICE_ASSIGN(std::string build, own_build_id());
-  return KernelStore(path, std::move(build));
+  return KernelStore(path, std::move(build), faults);
 }
 
 KernelStore::~KernelStore() {
-  if (store_ == nullptr || !store_->fault()) return;
+  if (faults_ != Faults::kWarned || store_ == nullptr || !store_->fault()) return;
   log_warning("sluice-subgraph-optimize", *store_->fault() + "; kernels are generated without it");
 }
 
@@ -95,6 +95,23 @@ void KernelStore::keep(const std::string& specification, const GeneratedKernel& 
   record.results.add("object", store_->keep(kernel.object));
   add_results(kernel, record.results);
   store_->keep(record);
+}
+
+Digest KernelStore::key(const std::string& specification) const {
+  return Record{kKind, fields(specification), {}}.key();
+}
+
+std::optional<Digest> KernelStore::keep_graph(std::span<const std::byte> bytes) const {
+  const Digest artifact = store_->keep(bytes);
+  if (!store_->find_artifact(artifact)) return std::nullopt;
+  return artifact;
+}
+
+bool KernelStore::keep_job(const std::string& specification, const Digest& graph) const {
+  Record job{kKind, fields(specification), {}};
+  job.results.add("graph", graph);
+  store_->keep_job(job);
+  return store_->find_job(job.key()).has_value();
 }
 
 }  // namespace sluice

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "common/base/result.h"
@@ -15,24 +16,38 @@ namespace sluice {
 // Threads may use one at the same time.
 class KernelStore {
  public:
+  // What happens at the end when the folder could not be used: a warning, or nothing, since whoever
+  // has the store looks at fault().
+  enum class Faults : uint8_t { kWarned, kAsked };
   // An empty path is a store that has no kernel and keeps none. Errors: kNotFound, when the program
   // cannot read its own file.
-  static Result<KernelStore> open(const std::string& path);
-  // Warns when the folder could not be used.
+  static Result<KernelStore> open(const std::string& path, Faults faults);
   ~KernelStore();
   KernelStore(KernelStore&&) = default;
   KernelStore& operator=(KernelStore&&) = delete;
 
   std::optional<GeneratedKernel> find(const std::string& specification) const;
   void keep(const std::string& specification, const GeneratedKernel& kernel) const;
+  // Returns the key of the kernel's record.
+  Digest key(const std::string& specification) const;
+  // Keeps a graph file, and returns its digest when it is in the store then.
+  std::optional<Digest> keep_graph(std::span<const std::byte> bytes) const;
+  // Keeps what is to be made: the record without its product, with the graph that wants the kernel.
+  // Returns whether it is in the store then.
+  bool keep_job(const std::string& specification, const Digest& graph) const;
+  // Returns what went wrong first.
+  std::optional<std::string> fault() const { return store_->fault(); }
 
  private:
-  KernelStore(std::string path, std::string build)
-      : store_(std::make_unique<Store>(std::move(path))), build_(std::move(build)) {}
+  KernelStore(std::string path, std::string build, Faults faults)
+      : store_(std::make_unique<Store>(std::move(path))),
+        build_(std::move(build)),
+        faults_(faults) {}
   Fields fields(const std::string& specification) const;
 
   std::unique_ptr<Store> store_;
   std::string build_;  // of the generator
+  Faults faults_;
 };
 
 }  // namespace sluice

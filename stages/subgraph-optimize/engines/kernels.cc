@@ -77,6 +77,13 @@ void KernelRequests::count() const {
   }
 }
 
+std::vector<KernelRequests::Wanted> KernelRequests::take_wanted() {
+  std::vector<Wanted> wanted;
+  for (auto& [specification, request] : requests_)
+    wanted.push_back({specification, std::move(request.generate)});
+  return wanted;
+}
+
 std::set<std::string> KernelRequests::lacking() const {
   std::set<std::string> entries;
   for (const auto& [specification, request] : requests_)

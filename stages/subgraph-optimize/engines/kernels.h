@@ -29,6 +29,7 @@ struct KernelSources {
 
 class KernelRequests {
  public:
+  // May refer to the options of the lowering that asked, and to nothing of its module.
   using Generate = std::function<Result<GeneratedKernel>()>;
 
   // Adds a kernel to the module, which generate_all completes; equal specifications, which say all
@@ -45,6 +46,14 @@ class KernelRequests {
   // texts.
   Result<void> generate_all(const DeviceProfile& profile, const KernelSources& sources,
                             int64_t threads);
+
+  // A kernel that was asked for, and what generates it.
+  struct Wanted {
+    std::string specification;
+    Generate generate;
+  };
+  // Returns all of them, in the order of their specifications; the object must not be used then.
+  std::vector<Wanted> take_wanted();
 
   // Returns the entries of the kernels that the compiled model lacks and that were not generated:
   // they have no code. Must run after generate_all.

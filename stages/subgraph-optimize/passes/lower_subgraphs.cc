@@ -8,67 +8,20 @@
 // outside itself, so each is lowered in a module of its own, equal ones (by structure digest and
 // symbols) once, all in parallel. Results are put back in the order of the Calls, so they do not
 // depend on the number of threads.
-#include <deque>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "common/base/parallel.h"
 #include "common/base/work.h"
-#include "common/graphfile/graphfile.h"
 #include "common/ir/clone.h"
 #include "common/ops/attributes.h"
-#include "stages/subgraph-optimize/engines/engines.h"
 #include "stages/subgraph-optimize/engines/lacking_kernels.h"
 #include "stages/subgraph-optimize/passes/passes.h"
-#include "stages/subgraph-optimize/rename.h"
+#include "stages/subgraph-optimize/subgraphs.h"
 
 namespace sluice {
 namespace {
-
-// One distinct subgraph. `names` are the names that its first owner uses.
-struct Job {
-  Module module;
-  SubgraphNames names;
-};
-
-struct Placed {
-  Node* call;
-  size_t job;
-  SubgraphNames names;
-};
-
-void collect_calls(Graph& graph, std::vector<Node*>& calls) {
-  for (Node& node : graph.nodes()) {
-    if (node.op() != Op::kCall) continue;
-    Graph* callee = node.get(attributes::Call::graph);
-    if (callee == nullptr) continue;
-    if (callee->role == GraphRole::kPart) {
-      collect_calls(*callee, calls);
-    } else {
-      calls.push_back(&node);
-    }
-  }
-}
-
-Module extract(const Graph& graph) {
-  Module module;
-  ModuleMapper(graph.module(), module).clone(graph);
-  module.level = Level::kPartitioned;
-  module.compact();
-  return module;
-}
-
-// The symbols of a subgraph's sizes. A symbol that is no dim of an input says nothing of itself in
-// the digest: sizes of two Ranges differ, however equal their subgraphs are.
-std::vector<std::string> symbol_names(const Module& module) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < module.expressions.symbol_count(); ++i)
-    names.push_back(module.expressions.symbol(static_cast<SymbolId>(i)).name);
-  return names;
-}
 
 Result<void> finish(Module& module) {
   SLUICE_TRY(module.root().restore_order());
@@ -84,18 +37,19 @@ void let_lack(const Graph& graph, const ModelKernels& model, KernelRequests& ker
     if (model.may_lack_kernel_of(node)) kernels.may_lack(node);
 }
 
-// Runs the jobs in threads; each job writes only its own module. Returns the entries of the kernels
-// that have no code (KernelRequests::lacking).
-Result<std::set<std::string>> lower_all(std::deque<Job>& jobs, const GeneratorOptions& options,
+// Lowers the subgraphs in threads. Returns the entries of the kernels that have no code
+// (KernelRequests::lacking).
+Result<std::set<std::string>> lower_all(Subgraphs& subgraphs, const GeneratorOptions& options,
                                         const KernelSources& sources, int64_t threads) {
   KernelRequests kernels;
-  SLUICE_TRY(parallel_for(jobs.size(), threads, [&](size_t i) {
-    return lower_for_engine(jobs[i].module.root(), options, kernels);
-  }));
-  for (const Job& job : jobs) let_lack(job.module.root(), sources.model, kernels);
+  SLUICE_TRY(choose_kernels(subgraphs, options, kernels, threads));
+  std::deque<DistinctSubgraph>& distinct = subgraphs.distinct;
+  for (const DistinctSubgraph& each : distinct)
+    let_lack(each.module.root(), sources.model, kernels);
   SLUICE_TRY(kernels.generate_all(options.profile, sources, threads));
-  SLUICE_TRY(parallel_for(jobs.size(), threads, [&](size_t i) { return finish(jobs[i].module); }));
-  add_work(Work::kDistinctSubgraphs, jobs.size());
+  SLUICE_TRY(
+      parallel_for(distinct.size(), threads, [&](size_t i) { return finish(distinct[i].module); }));
+  add_work(Work::kDistinctSubgraphs, distinct.size());
   return kernels.lacking();
 }
 
@@ -112,16 +66,9 @@ Result<void> lower_alone(Graph& graph, const GeneratorOptions& options,
 
 Result<KernelSources> kernel_sources(const Options& options) {
   SLUICE_ASSIGN(ModelKernels model, ModelKernels::open(options.text("kernels-from")));
-  SLUICE_ASSIGN(KernelStore store, KernelStore::open(options.text("store")));
+  SLUICE_ASSIGN(KernelStore store,
+                KernelStore::open(options.text("store"), KernelStore::Faults::kWarned));
   return KernelSources{std::move(model), std::move(store)};
-}
-
-Result<GeneratorOptions> generator_options(const Options& options) {
-  GeneratorOptions generator;
-  SLUICE_ASSIGN(generator.profile, get_profile(options.text("profile")));
-  SLUICE_TRY(check_lowerable(generator.profile));
-  generator.math = *math_precision_from_name(options.text("math"));  // the table has its values
-  return generator;
 }
 
 }  // namespace
@@ -130,37 +77,23 @@ Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
   SLUICE_ASSIGN(const GeneratorOptions generator, generator_options(options));
   SLUICE_ASSIGN(const int64_t threads, options.threads());
   SLUICE_ASSIGN(const KernelSources sources, kernel_sources(options));
-  if (graph.engine != EngineId::kNone) {  // a subgraph in a file of its own
+  if (is_subgraph_alone(graph)) {
     SLUICE_TRY(lower_alone(graph, generator, sources, threads));
     return true;
   }
-  std::vector<Node*> calls;
-  collect_calls(graph, calls);
-  std::deque<Job> jobs;
-  std::map<std::pair<Digest, std::vector<std::string>>, size_t> by_structure;
-  std::vector<Placed> placed;
-  for (Node* call : calls) {
-    Module module = extract(*call->get(attributes::Call::graph));
-    add_work(Work::kNodeVisits, module.root().node_count());
-    SLUICE_ASSIGN(const Digest digest, structure_digest(module));
-    SubgraphNames names = read_names(module.root());
-    const auto [found, inserted] =
-        by_structure.try_emplace({digest, symbol_names(module)}, jobs.size());
-    if (inserted) jobs.push_back({std::move(module), names});
-    placed.push_back({call, found->second, std::move(names)});
-  }
-  add_work(Work::kSubgraphs, calls.size());
-  SLUICE_ASSIGN(const std::set<std::string> lacking, lower_all(jobs, generator, sources, threads));
-  for (const Placed& place : placed) {
-    Job& job = jobs[place.job];
+  SLUICE_ASSIGN(Subgraphs subgraphs, distinct_subgraphs(graph));
+  SLUICE_ASSIGN(const std::set<std::string> lacking,
+                lower_all(subgraphs, generator, sources, threads));
+  for (const PlacedSubgraph& place : subgraphs.placed) {
+    DistinctSubgraph& distinct = subgraphs.distinct[place.distinct];
     const std::string name = place.call->get(attributes::Call::graph)->name();
-    Graph& lowered = ModuleMapper(job.module, graph.module()).clone(job.module.root());
-    rename(lowered, job.names, place.names);
+    Graph& lowered = ModuleMapper(distinct.module, graph.module()).clone(distinct.module.root());
+    rename(lowered, distinct.names, place.names);
     lowered.set_name(name);
     place.call->set(attributes::Call::graph, GraphRef{lowered.id()});
   }
   SLUICE_TRY(check_lacking(graph.module(), lacking, sources.model));
-  return !placed.empty();
+  return !subgraphs.placed.empty();
 }
 
 }  // namespace sluice

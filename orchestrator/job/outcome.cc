@@ -1,0 +1,47 @@
+#include "orchestrator/job/outcome.h"
+
+#include "common/base/log.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kProgram = "sluice-job";
+constexpr size_t kShownKey = 16;
+
+}  // namespace
+
+std::string short_key(const Digest& key) { return digest_hex(key).substr(0, kShownKey); }
+
+Failure failure_of(const StageReport& report, std::string_view stage) {
+  const bool is_known = report.ending.signal == 0 && is_known_code(report.ending.code);
+  Failure failure{.code = is_known ? report.ending.code : static_cast<int>(ExitClass::kInternal),
+                  .text = report.messages};
+  if (failure.text.empty())
+    failure.text = fmt::format("sluice-{} ended with {}", stage, ending_text(report.ending));
+  return failure;
+}
+
+Failure failure_of(const Error& error) {
+  return {.code = static_cast<int>(exit_class(error.code)),
+          .text = fmt::format("{}: error {}", kProgram, error_text(error))};
+}
+
+int tell_outcome(const JobRequest& request, const Digest& key, const char* what,
+                 JobClock::time_point start, int code) {
+  if (request.quiet) return code;
+  const double seconds = std::chrono::duration<double>(JobClock::now() - start).count();
+  log_text(fmt::format("{}: {} {} {:.2f} s\n", kProgram, short_key(key), what, seconds));
+  return code;
+}
+
+int tell_failure(const JobRequest& request, const Record& job, const Failure& failure,
+                 JobClock::time_point start, Store& store) {
+  Record record{job.kind, job.fields, {}};
+  record.results.add("code", fmt::format("{}", failure.code));
+  record.results.add("text", failure.text);
+  store.keep_failure(record);
+  log_text(failure.text.ends_with('\n') ? failure.text : failure.text + "\n");
+  return tell_outcome(request, job.key(), "failed", start, failure.code);
+}
+
+}  // namespace sluice
