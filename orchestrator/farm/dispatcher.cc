@@ -121,7 +121,7 @@ class Dispatcher {
   Result<void> tick(FarmClock::time_point now) {
     next_tick_ = now + kTick;
     SLUICE_TRY(board_.turn(now));
-    if (slurm_) slurm_->set_wanted(wanted_workers());
+    if (slurm_) slurm_->set_wanted(wanted_workers(), come_workers_);
     std::vector<std::string> lost;
     for (const auto& [id, worker] : workers_) {
       const auto patience = worker.is_reachable ? kHeartbeat * kMissedHeartbeats : kHeartbeat * 2;
@@ -262,6 +262,7 @@ class Dispatcher {
     FarmWorker& worker = entry->second;
     if (is_new) {
       worker.id = beat.worker();
+      ++come_workers_;
       log_.tell("worker came", {{"worker", beat.name()},
                                 {"slots", fmt::format("{}", beat.slots())},
                                 {"profile", beat.profile()}});
@@ -597,7 +598,7 @@ class Dispatcher {
   std::vector<std::pair<std::string, pb::FarmMessage>> after_commit_;
   std::map<std::string, std::vector<uint64_t>> taken_;  // leases, by peer
   size_t slots_ = 0;
-  uint64_t next_lease_ = 1, lost_workers_ = 0, sent_bytes_ = 0;
+  uint64_t next_lease_ = 1, come_workers_ = 0, lost_workers_ = 0, sent_bytes_ = 0;
   FarmClock::time_point next_tick_{}, next_collection_ = FarmClock::now();
   bool is_stopped_ = false, is_draining_ = false, has_more_ = false;
 };

@@ -72,8 +72,14 @@ Result<SlurmWorkersRequest> slurm_request(const CommandLine& line, const std::st
   request.min = static_cast<size_t>(min);
   request.max = static_cast<size_t>(max);
   SLUICE_ASSIGN(const std::string program, find_program("sluice-worker"));
-  request.command = {program, "--idle-exit=30", "--store=" + state + "/worker-store"};
   const std::vector<std::string>& words = line.list("--worker");
+  request.command = {program};
+  for (const std::string& word : {std::string("--idle-exit=30"), "--store=" + state + "/workers"}) {
+    const std::string name = word.substr(0, word.find('=') + 1);
+    const bool is_given =
+        std::ranges::any_of(words, [&](const std::string& own) { return own.starts_with(name); });
+    if (!is_given) request.command.push_back(word);
+  }
   request.command.insert(request.command.end(), words.begin(), words.end());
   return request;
 }

@@ -12,6 +12,7 @@ namespace sluice {
 namespace {
 
 constexpr std::chrono::seconds kPause{2}, kPauseAfterFault{15};
+constexpr int kMaxDoublings = 5;  // of the pause, when workers end at once
 
 // Tells the workers of this dispatcher, also those of an earlier start, from others.
 std::string array_name(const std::string& folder) {
@@ -44,7 +45,7 @@ void SlurmWorkers::run() {
     if (!fault.empty() && fault != last_fault_)
       log_.warn("slurm", {{"why", fault}, {"hint", done.error().hint}});
     last_fault_ = fault;
-    const auto pause = done ? kPause : kPauseAfterFault;
+    const auto pause = done ? kPause * (1 << std::min(vain_, kMaxDoublings)) : kPauseAfterFault;
     stopping_.wait_for(lock, pause, [this] { return is_stopped_; });
   }
 }
@@ -53,7 +54,13 @@ Result<void> SlurmWorkers::turn() {
   SLUICE_ASSIGN(const Queue queue, look());
   const size_t wanted = std::clamp(wanted_.load(), request_.min, request_.max);
   const size_t have = queue.running + queue.pending.size();
-  if (wanted > have) return submit(wanted - have);
+  if (come_ != come_before_) vain_ = 0;
+  if (wanted > have) {
+    if (have == 0 && ++vain_ > 1)
+      log_.warn("workers end before they come", {{"logs", request_.folder + "/slurm"}});
+    come_before_ = come_;
+    return submit(wanted - have);
+  }
   return cancel(queue.pending, have - wanted);
 }
 

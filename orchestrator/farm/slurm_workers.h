@@ -32,8 +32,11 @@ class SlurmWorkers {
   SlurmWorkers(const SlurmWorkers&) = delete;
   SlurmWorkers& operator=(const SlurmWorkers&) = delete;
 
-  // Says how many workers the jobs of now could use.
-  void set_wanted(size_t workers) { wanted_ = workers; }
+  // Says how many workers the jobs of now could use, and how many have come so far.
+  void set_wanted(size_t workers, uint64_t come) {
+    wanted_ = workers;
+    come_ = come;
+  }
 
  private:
   struct Queue {
@@ -50,6 +53,9 @@ class SlurmWorkers {
   const FarmLog& log_;
   const std::string name_;  // of the arrays
   std::atomic<size_t> wanted_ = 0;
+  std::atomic<uint64_t> come_ = 0;
+  uint64_t come_before_ = 0;  // when some were submitted last
+  int vain_ = 0;              // submissions in a row of which no worker came
   std::mutex mutex_;
   std::condition_variable stopping_;
   bool is_stopped_ = false;
