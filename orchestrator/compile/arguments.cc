@@ -61,6 +61,7 @@ Result<CompileRequest> request_from(const CommandLine& line) {
                          .model = line.text("--model"),
                          .store = line.text("--store"),
                          .remote = {},
+                         .farm = {.endpoint = line.text("--farm")},
                          .cache_dir = line.text("--graph-compiler-cache-dir"),
                          .graph_key = line.text("--graph-key"),
                          .weights_beside = line.text("--weights-beside"),

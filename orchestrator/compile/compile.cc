@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <optional>
 
@@ -102,11 +103,13 @@ class Compilation {
       SLUICE_ASSIGN(FileWriter file, FileWriter::create(request_.stats));
       stats_file_.emplace(std::move(file));
     }
+    SLUICE_TRY(check_farm());
     uses_store_ = asks_store();
     if (!request_.stats.empty() || request_.transport != Transport::kPipe || uses_store_) {
       SLUICE_ASSIGN(ScratchFolder folder, ScratchFolder::create());
       scratch_.emplace(std::move(folder));
     }
+    if (uses_store_ && request_.store.empty()) request_.store = scratch_->file("store");
     if (!request_.dump_dir.empty()) SLUICE_TRY(make_directories(request_.dump_dir));
     SLUICE_ASSIGN(const std::vector<StageRun> stages, plan());
     if (uses_store_) return run_with_store(stages);
@@ -169,9 +172,41 @@ class Compilation {
     const bool verifies = std::ranges::any_of(
         request_.options.non_semantic,
         [](const std::string& argument) { return argument.starts_with("--verify="); });
-    return !request_.store.empty() && first_ == 0 && request_.stop_after.empty() &&
+    return (!request_.store.empty() || uses_farm()) && first_ == 0 && request_.stop_after.empty() &&
            request_.dump_dir.empty() && request_.stats.empty() &&
            request_.transport != Transport::kZmq && !verifies;
+  }
+
+  bool uses_farm() const { return !request_.farm.endpoint.empty(); }
+
+  Result<void> check_farm() const {
+    if (!uses_farm() || asks_store()) return {};
+    return make_error(ErrorCode::kUsage,
+                      "--farm is for whole compiles of a model, without --stop-after, --dump-dir, "
+                      "--stats, --verify and --transport=zmq");
+  }
+
+  // What a farm cannot make is generated here, and fails here, if it does, as without a farm.
+  Result<void> make_kernels_on_farm(Store& store, const std::vector<Digest>& keys) const {
+    const auto start = std::chrono::steady_clock::now();
+    size_t failed = 0;
+    const JobEvents events{.began = [](const Digest&) {},
+                           .ended =
+                               [&](const Digest& key) {
+                                 failed += store.find(key) ? 0 : 1;
+                                 return true;
+                               },
+                           .warned = [](const std::string&) {}};
+    SLUICE_TRY(run_on_farm(request_.farm, store, keys, events));
+    if (request_.quiet) return {};
+    const double ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    std::fputs(fmt::format("{}: {:<18} {:>9.1f} ms {:>7} kernels{}\n", kProgram, "farm", ms,
+                           keys.size() - failed,
+                           failed == 0 ? std::string() : fmt::format(", {} failed", failed))
+                   .c_str(),
+               stderr);
+    return {};
   }
 
   Result<int> run_with_store(const std::vector<StageRun>& stages) {
@@ -214,6 +249,11 @@ class Compilation {
         .folder = scratch_->path(),
         .keeps_model = !asks_for_weight_files()};
     SLUICE_ASSIGN(work.arguments, semantic_arguments(request_.options));
+    if (uses_farm()) {
+      work.make_kernels = [this, &store](const std::vector<Digest>& keys) {
+        return make_kernels_on_farm(store, keys);
+      };
+    }
     SLUICE_ASSIGN(const auto imported, import_model(work, done));
     if (!imported) return false;
     return compile_graph(work, *imported, store, output, done);

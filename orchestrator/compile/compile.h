@@ -9,6 +9,7 @@
 
 #include "common/base/result.h"
 #include "orchestrator/compile/stage_options.h"
+#include "orchestrator/farm/farm_client.h"
 #include "orchestrator/store/remote_url.h"
 
 namespace sluice {
@@ -25,6 +26,7 @@ struct CompileRequest {
   std::string model;       // --model, for the stages that read graphs; empty: not given
   std::string store;       // --store; empty: not given
   RemoteUrl remote;        // --remote; empty: not given
+  FarmProvider farm;       // --farm; without endpoint: not given
   std::string cache_dir, graph_key;  // of the model cache, which is used when both are given
   std::string weights_beside;        // --weights-beside; empty: the output
   std::string dump_dir;              // empty: none

@@ -1,5 +1,5 @@
-// The client's side of a farm: submits jobs of a store, gives the dispatcher what they read, and
-// brings their products into the store.
+#include "orchestrator/farm/farm_client.h"
+
 #include <pwd.h>
 #include <unistd.h>
 
@@ -11,7 +11,6 @@
 #include "common/graphfile/header.h"
 #include "common/wire/channel.h"
 #include "common/wire/client.h"
-#include "orchestrator/compile_all/provider.h"
 #include "orchestrator/farm/artifacts.h"
 #include "orchestrator/farm/farm_job.h"
 #include "orchestrator/farm/random_id.h"

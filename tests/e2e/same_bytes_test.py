@@ -28,7 +28,7 @@ LESSER_PROCESSOR = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2"}
 NON_SEMANTIC = {"--threads": ["1", "2", "8", "0"], "--dump-dir": ["{}/dump"],
                 "--stats": ["{}/stats.json", "{}/stats"], "--verify": ["each", "end", "segments"],
                 "--segments": ["inline"], "--store": ["{}/store"],
-                "--graph-compiler-cache-dir": ["{}"], "--graph-key": ["alone"], "--remote": [],
+                "--graph-compiler-cache-dir": ["{}"], "--graph-key": ["alone"], "--remote": [], "--farm": [],
                 "--max-constant-bytes": ["2000000000"], "--error-format": ["text", "json"],
                 "--strict": [None], "--progress": ["text", "json"],
                 "--transport": ["pipe", "files", "zmq"], "--heartbeat": ["500"],

@@ -10,9 +10,10 @@ import time
 class Farm:
     """Folders and sockets are below `folder`. faults: percent of messages, 0 for no proxy."""
 
-    def __init__(self, programs, folder, faults=0, seed=1, slots=2, options=()):
+    def __init__(self, programs, folder, faults=0, seed=1, slots=2, options=(), verbose=True):
         self.programs, self.folder, self.slots = programs, folder, slots
-        self.options = list(options)
+        self.options = [*options, *(["-v"] if verbose else [])]
+        self.verbose = verbose
         self.inner = f"ipc://{folder}/farm.socket"
         self.endpoint = f"ipc://{folder}/proxy.socket" if faults else self.inner
         self.lock = threading.Lock()
@@ -38,7 +39,7 @@ class Farm:
         with self.lock, self.log_file("dispatcher") as log:
             self.dispatcher = subprocess.Popen(
                 [self.path("sluice-farm"), "--bind", self.inner, "--state",
-                 os.path.join(self.folder, "state"), "--log-format=json", "-v", *self.options],
+                 os.path.join(self.folder, "state"), "--log-format=json", *self.options],
                 stderr=log)
 
     def start_worker(self, number, *options, programs=None):
@@ -46,7 +47,7 @@ class Farm:
             self.workers[number] = subprocess.Popen(
                 [os.path.join(programs or self.programs, "sluice-worker"), "--connect",
                  self.endpoint, "--store", os.path.join(self.folder, f"worker-{number}"),
-                 "--slots", str(self.slots), "--threads=1", "--log-format=json", "-v", *options],
+                 "--slots", str(self.slots), "--threads=1", "--log-format=json", *(["-v"] if self.verbose else []), *options],
                 stderr=log)
 
     def status(self):

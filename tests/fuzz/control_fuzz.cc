@@ -1,13 +1,15 @@
-// Takes control frames: a request as a service reads it, an answer as a client reads it, and a
-// failure header as the next program of a pipe reads it. The first byte of the input selects one;
-// each frame has its length before it, in two bytes.
+// Takes control frames: a request as a service reads it, an answer as a client reads it, a message
+// of the farm as its programs read it, and a failure header as the next program of a pipe reads it.
+// The first byte of the input selects one; each frame has its length before it, in two bytes.
 #include <vector>
 
 #include "common/base/failure_header.h"
 #include "common/base/memory.h"
 #include "common/base/options.h"
 #include "common/wire/client.h"
+#include "common/wire/farm_frames.h"
 #include "common/wire/messages.h"
+#include "orchestrator/farm/farm_job.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {
@@ -46,6 +48,35 @@ void read_answer(std::vector<Payload> frames) {
   static_cast<void>(error_json(error));
 }
 
+void read_job(const std::string& record) {
+  pb::FarmJob message;
+  message.set_record(record);
+  const auto job = farm_job_of(message);
+  if (!job) return fuzz::expect_unsupported_reason(job.error());
+  if (job->inputs.empty()) fuzz::finding("a job without inputs is taken", record);
+  pb::WorkerBeat worker;
+  static_cast<void>(can_run(worker, job->needs));
+}
+
+// As they come, and with the checksum that they should have.
+void read_farm_message(std::vector<Payload> frames) {
+  static_cast<void>(wire::parse_farm_frames(frames));
+  if (frames.size() < 2) return;
+  const std::string sum = wire::checksum_of(
+      wire::text_of(frames[1]), frames.size() > 2 ? frames[2].bytes : std::span<const std::byte>());
+  frames[0].bytes = std::as_bytes(std::span(sum));
+  const auto parsed = wire::parse_farm_frames(std::move(frames));
+  if (!parsed) return;
+  const pb::FarmMessage& message = parsed->message;
+  for (const pb::FarmJob& job : message.submit().jobs()) read_job(job.record());
+  for (const pb::Lease& lease : message.assign().leases()) read_job(lease.record());
+  for (const pb::JobEnd& end : message.ended().jobs())
+    static_cast<void>(parse_record(end.record()));
+  static_cast<void>(parse_record(message.done().end().record()));
+  static_cast<void>(error_text(failure_error(message.refused())));
+  static_cast<void>(listed_digests(message.status().json()));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -55,6 +86,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     read_request(frames_of(bytes));
   } else if (data[0] == 1) {
     read_answer(frames_of(bytes));
+  } else if (data[0] == 2) {
+    read_farm_message(frames_of(bytes));
   } else {
     static_cast<void>(error_text(failure_read(bytes)));
   }
