@@ -8,6 +8,7 @@
 #include "common/base/digest.h"
 #include "common/base/result.h"
 #include "common/store/store.h"
+#include "common/wire/security.h"
 #include "orchestrator/store/remote_url.h"
 
 namespace sluice {
@@ -36,6 +37,7 @@ struct SlurmProvider {
 
 struct FarmProvider {
   std::string endpoint;  // of the dispatcher
+  ConnectorKeys keys;
   int32_t priority = 0;
 };
 
@@ -49,7 +51,7 @@ Result<void> run_on_slurm(const SlurmProvider& provider, Store& store,
 
 // Brings the products into the store. The connection may break, and the dispatcher start again,
 // meanwhile. Errors: kPeerLost, when nobody answers from the beginning, or for ten minutes later
-// on; kBadOption; that of a dispatcher that refuses the jobs.
+// on; kBadOption; kKeyRefused; that of a dispatcher that refuses the jobs.
 Result<void> run_on_farm(const FarmProvider& provider, Store& store,
                          const std::vector<Digest>& keys, const JobEvents& events);
 

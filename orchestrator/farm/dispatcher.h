@@ -6,11 +6,13 @@
 #include <string>
 
 #include "common/base/result.h"
+#include "common/wire/security.h"
 
 namespace sluice {
 
 struct DispatcherRequest {
   std::string endpoint;
+  ListenerKeys keys;
   std::string state;  // folder: jobs, and the inputs of those that are quarantined
   std::string store;
   std::string metrics;   // HOST:PORT of the metrics; empty: none
