@@ -48,7 +48,7 @@ struct Channel::State {
   std::string place;
   bool has_keys = false;
   int broken = 0;
-  std::optional<Error> refusal;
+  std::optional<Error> key_error;
   std::optional<std::chrono::steady_clock::time_point> connects_at;  // again
 };
 
@@ -68,10 +68,10 @@ void Channel::State::take_events() {
   const auto now = std::chrono::steady_clock::now();
   while (const auto event = monitor->next()) {
     if (event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) broken = 0;
-    auto error = wire::refusal_of(*event, has_keys);
+    auto error = wire::key_error_of(*event, has_keys);
     const bool just_broke = event->kind == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
     if (just_broke && ++broken < kBrokenHandshakes) continue;
-    if (error) refusal = std::move(*error).within(place);
+    if (error) key_error = std::move(*error).within(place);
     if ((event->kind & wire::kHandshakeFailures) != 0 && !just_broke)
       connects_at = now + kRefusedPause;
   }
@@ -167,8 +167,8 @@ std::vector<RefusedPeer> Channel::take_refused() {
   return state_->guard ? state_->guard->take_refused() : std::vector<RefusedPeer>();
 }
 
-std::optional<Error> Channel::take_refusal() {
-  return std::exchange(state_->refusal, std::nullopt);
+std::optional<Error> Channel::take_key_error() {
+  return std::exchange(state_->key_error, std::nullopt);
 }
 
 std::vector<bool> Channel::wait(std::span<const int> descriptors, std::chrono::milliseconds time) {

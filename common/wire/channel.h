@@ -52,7 +52,7 @@ class Channel {
   std::vector<RefusedPeer> take_refused();
   // Of a side that connected: the error of a peer that refuses it, or that it refuses, because of a
   // key, once for each time; after a pause it tries again. Errors: kKeyRefused.
-  std::optional<Error> take_refusal();
+  std::optional<Error> take_key_error();
 
   // Waits until a message is there, one of the descriptors is readable, or the time is over.
   // Returns for each descriptor whether it is readable.

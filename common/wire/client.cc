@@ -78,7 +78,8 @@ class Client {
 
   Error break_error(const wire::Monitor::Event& event) const {
     const bool has_keys = !options_.keys.key.empty();
-    if (auto refusal = wire::refusal_of(event, has_keys)) return std::move(*refusal).within(name());
+    if (auto key_error = wire::key_error_of(event, has_keys))
+      return std::move(*key_error).within(name());
     return make_error(ErrorCode::kPeerLost, "{}: the connection broke before there was a result",
                       name())
         .with_hint("the service died, or a frame exceeded its --max-frame");

@@ -25,6 +25,12 @@ std::string property(zmq::message_t& frame, const char* name) {
   return text == nullptr ? "" : text;
 }
 
+// IPv4 addresses come to a socket of both kinds in the form of IPv6.
+std::string address_text(std::string_view address) {
+  constexpr std::string_view kMapped = "::ffff:";
+  return std::string(address.substr(address.starts_with(kMapped) ? kMapped.size() : 0));
+}
+
 std::string failure_text(const Monitor::Event& event) {
   if (event.kind == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL) return "it left before it showed a key";
   return event.value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
@@ -71,14 +77,14 @@ void Guard::answer(Frames request) {
   if (is_allowed) {
     refused_.forget(key);
   } else {
-    refused_.add({key, std::string(text_of(request[kAddressFrame])), "its key is not allowed"});
+    refused_.add({key, address_text(text_of(request[kAddressFrame])), "its key is not allowed"});
   }
   Frames reply;
   reply.push_back(std::move(request[0]));
   for (const std::string_view text :
        {std::string_view(), std::string_view(kVersion), text_of(request[kIdFrame]),
         std::string_view(is_allowed ? "200" : "400"), std::string_view(is_allowed ? "OK" : "No"),
-        std::string_view(is_allowed ? key : ""), std::string_view()})
+        is_allowed ? std::string_view(key) : std::string_view(), std::string_view()})
     reply.push_back(frame_of(text));
   send(questions_, std::move(reply));
 }
@@ -88,7 +94,8 @@ const AllowedKey* Guard::sender(zmq::message_t& frame) {
   allowed_.refresh_if_old();
   const AllowedKey* found = allowed_.find(key);
   if (found == nullptr)
-    refused_.add({key, property(frame, "Peer-Address"), "its key is not allowed any more"});
+    refused_.add(
+        {key, address_text(property(frame, "Peer-Address")), "its key is not allowed any more"});
   return found;
 }
 

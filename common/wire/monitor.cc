@@ -32,7 +32,7 @@ std::optional<Monitor::Event> Monitor::next() {
   return event;
 }
 
-std::optional<Error> refusal_of(const Monitor::Event& event, bool has_keys) {
+std::optional<Error> key_error_of(const Monitor::Event& event, bool has_keys) {
   if ((event.kind & kHandshakeFailures) == 0) return std::nullopt;
   if (event.kind == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {
     return make_error(ErrorCode::kKeyRefused, "our key is not allowed there")

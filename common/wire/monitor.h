@@ -32,6 +32,6 @@ inline constexpr int kHandshakeFailures = ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
 
 // Returns what a failed handshake means for who connected, with keys or without; nothing when keys
 // are not the reason.
-std::optional<Error> refusal_of(const Monitor::Event& event, bool has_keys);
+std::optional<Error> key_error_of(const Monitor::Event& event, bool has_keys);
 
 }  // namespace sluice::wire

@@ -13,7 +13,7 @@ Result<std::string> ask_for_status(const std::string& endpoint, const ConnectorK
   for (int i = 0; i < kMissedHeartbeats && !interrupted(); ++i) {
     channel.send(question);
     channel.wait({}, heartbeat);
-    if (auto refusal = channel.take_refusal()) return std::move(*refusal);
+    if (auto error = channel.take_key_error()) return std::move(*error);
     while (const auto incoming = channel.receive()) {
       if (incoming->message.has_status()) return incoming->message.status().json();
       if (incoming->message.has_refused())

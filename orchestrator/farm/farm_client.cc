@@ -73,7 +73,7 @@ class FarmRun {
   Result<void> turn() {
     SLUICE_TRY(submit());
     channel_.wait({}, kTick);
-    if (auto refusal = channel_.take_refusal()) return std::move(*refusal);
+    if (auto error = channel_.take_key_error()) return std::move(*error);
     while (auto incoming = channel_.receive()) SLUICE_TRY(take(*incoming));
     const auto now = FarmClock::now();
     artifacts_.turn(now);

@@ -100,7 +100,7 @@ class Worker {
 
   Result<void> turn() {
     wait();
-    if (auto refusal = channel_.take_refusal()) SLUICE_TRY(take_refusal(std::move(*refusal)));
+    if (auto error = channel_.take_key_error()) SLUICE_TRY(take_refused(std::move(*error)));
     bool has_changed = false;
     while (auto incoming = channel_.receive()) {
       SLUICE_TRY(take(*incoming));
@@ -136,7 +136,7 @@ class Worker {
 
   Result<void> take(const Incoming& incoming) {
     const pb::FarmMessage& message = incoming.message;
-    if (message.has_refused()) return take_refusal(failure_error(message.refused()));
+    if (message.has_refused()) return take_refused(failure_error(message.refused()));
     was_accepted_ = true;
     is_refused_ = false;
     last_heard_ = FarmClock::now();
@@ -159,7 +159,7 @@ class Worker {
   }
 
   // A key that was good may become good again: the worker goes on asking.
-  Result<void> take_refusal(Error error) {
+  Result<void> take_refused(Error error) {
     if (error.code != ErrorCode::kKeyRefused || !was_accepted_) return error;
     if (!is_refused_) log_.warn("refused", {{"why", error.message}});
     is_refused_ = true;
