@@ -134,8 +134,9 @@ std::optional<Incoming> Channel::receive() {
       incoming.peer = wire::text_of(frames[0]);
       frames.erase(frames.begin());
     }
-    if (frames.empty()) continue;
-    if (state_->guard && !is_from_allowed(incoming, state_->guard->sender(frames[0]))) continue;
+    if (state_->guard && !frames.empty() &&
+        !is_from_allowed(incoming, state_->guard->sender(frames[0])))
+      continue;
     auto parsed = wire::parse_farm_frames(wire::payloads_of(std::move(frames)));
     if (!parsed) {
       ++state_->dropped;

@@ -29,6 +29,7 @@ Result<void> take_provider(const CommandLine& line, CompileAllRequest& request) 
     request.provider = Provider::kFarm;
     request.farm.endpoint = name;
     request.farm.keys = {.key = line.text("--key"), .peer = line.text("--peer-key")};
+    SLUICE_TRY(connecting_endpoint(name, request.farm.keys));
     SLUICE_ASSIGN(const int64_t priority, number_from(line, "--priority", -1000));
     request.farm.priority = static_cast<int32_t>(priority);
   } else if (name != "local") {
