@@ -41,8 +41,11 @@ Common options:
   --list-passes         Print the passes in their order.
 
 Service options:
-  --serve=ENDPOINT      Take jobs at ipc://PATH or tcp://127.0.0.1:PORT until SIGTERM, each in a
+  --serve=ENDPOINT      Take jobs at ipc://PATH or tcp://ADDRESS:PORT until SIGTERM, each in a
                         process of its own.
+  --key=FILE            The secret key of the service, NAME.key of sluice farm keygen.
+  --allow-keys=DIR      Let those connect whose public keys, NAME.pub, are in DIR.
+  --insecure            Listen without keys at a port of this machine, 127.0.0.1.
   --allow-path=DIR      Jobs may name files below DIR.
   --max-frame=BYTES     Most bytes of one frame, such as a graph.
   --jobs=N              Run at most N jobs at once; 0 means one per usable core.

@@ -22,10 +22,11 @@ namespace {
 // Options that a job cannot set: those of the service, and those that the job's Result and frames
 // replace.
 constexpr std::string_view kNotOfJobs[] = {
-    "serve", "allow-path",   "max-frame",     "jobs",   "store",  "stats",
-    "split", "error-format", "propose-sizes", "kernel", "kernels"};
-constexpr std::string_view kBesideServe[] = {"serve", "allow-path", "max-frame",   "jobs",
-                                             "store", "quiet",      "error-format"};
+    "serve",        "allow-path",    "max-frame", "jobs",    "store", "stats",      "split",
+    "error-format", "propose-sizes", "kernel",    "kernels", "key",   "allow-keys", "insecure"};
+constexpr std::string_view kBesideServe[] = {"serve",      "allow-path", "max-frame",    "jobs",
+                                             "store",      "quiet",      "error-format", "key",
+                                             "allow-keys", "insecure"};
 
 bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -157,8 +158,18 @@ Result<void> check_alone(const ParsedArguments& parsed) {
   return {};
 }
 
+std::string refused_text(const RefusedPeer& peer) {
+  std::string text = "peer refused: " + peer.why;
+  if (!peer.key.empty()) text += " key=" + peer.key;
+  if (!peer.address.empty()) text += " address=" + peer.address;
+  return text;
+}
+
 Result<void> serve_jobs(const Stage& stage, const Options& options) {
-  ServiceOptions service{.endpoint = options.text("serve")};
+  ServiceOptions service{.endpoint = options.text("serve"),
+                         .keys = {.key = options.text("key"),
+                                  .allowed = options.text("allow-keys"),
+                                  .is_insecure = options.flag("insecure")}};
   const std::string allowed = options.text("allow-path");
   if (std::error_code code; !allowed.empty() && !std::filesystem::exists(allowed, code)) {
     return make_error(ErrorCode::kBadOption, "--allow-path '{}' does not exist", allowed);
@@ -170,6 +181,9 @@ Result<void> serve_jobs(const Stage& stage, const Options& options) {
   service.jobs = static_cast<size_t>(thread_count(jobs));
   service.ready = [&](const std::string& endpoint) {
     log_line(stage_program(stage.id), "serves", endpoint);
+  };
+  service.refused = [&](const RefusedPeer& peer) {
+    log_warning(stage_program(stage.id), refused_text(peer));
   };
   const JobRunner runner(stage, allowed, options.text("store"));
   return serve(service, [&runner](const pb::Job& job) { return runner.run(job); });

@@ -2,7 +2,10 @@
 
 #include <sys/stat.h>
 
+#include "common/wire/client.h"
 #include "common/wire/endpoint.h"
+#include "common/wire/guard.h"
+#include "common/wire/monitor.h"
 #include "common/wire/socket.h"
 
 namespace sluice {
@@ -12,6 +15,10 @@ constexpr int kReconnectMs = 100, kMaxReconnectMs = 2000;
 // Messages of one peer that wait here, or for a peer that does not read.
 constexpr int kWaitingIn = 256, kWaitingOut = 4096;
 constexpr int kLingerMs = 500;
+constexpr std::chrono::seconds kRefusedPause{2};  // until a refused side connects again
+// Handshakes that broke, one after the other, before it is a matter of keys: the peer may be
+// ending.
+constexpr int kBrokenHandshakes = 3;
 constexpr size_t kMaxFrames = wire::kMaxFarmFrames + 1;  // with the peer; a frame more is rejected
 
 }  // namespace
@@ -26,45 +33,86 @@ struct Channel::State {
     socket.set(zmq::sockopt::reconnect_ivl_max, kMaxReconnectMs);
     if (is_router) socket.set(zmq::sockopt::router_mandatory, true);
   }
+
+  void listen(const std::string& place);
+  void take_events();
+
   zmq::context_t context;
   zmq::socket_t socket;
   bool is_router;
   uint64_t dropped = 0;
+  std::optional<wire::Guard> guard;  // when it listens with keys
+
+  // When it connects:
+  std::optional<wire::Monitor> monitor;
+  std::string place;
+  bool has_keys = false;
+  int broken = 0;
+  std::optional<Error> key_error;
+  std::optional<std::chrono::steady_clock::time_point> connects_at;  // again
 };
+
+void Channel::State::listen(const std::string& where) {
+  const mode_t before = ::umask(0077);  // only its owner may use a socket file
+  try {
+    socket.bind(where);
+  } catch (...) {
+    ::umask(before);
+    throw;
+  }
+  ::umask(before);
+}
+
+// The library gives a connection up when the handshake fails, unless it just broke.
+void Channel::State::take_events() {
+  const auto now = std::chrono::steady_clock::now();
+  while (const auto event = monitor->next()) {
+    if (event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) broken = 0;
+    auto error = wire::key_error_of(*event, has_keys);
+    const bool just_broke = event->kind == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
+    if (just_broke && ++broken < kBrokenHandshakes) continue;
+    if (error) key_error = std::move(*error).within(place);
+    if ((event->kind & wire::kHandshakeFailures) != 0 && !just_broke)
+      connects_at = now + kRefusedPause;
+  }
+  if (!connects_at || now < *connects_at) return;
+  connects_at.reset();
+  zmq_disconnect(socket.handle(), place.c_str());  // which may have nothing left to do
+  socket.connect(place);
+}
 
 Channel::Channel(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Channel::Channel(Channel&&) noexcept = default;
 Channel::~Channel() = default;
 
-Result<Channel> Channel::listen(const std::string& endpoint) {
-  SLUICE_ASSIGN(const std::string place, parse_endpoint(endpoint));
+Result<Channel> Channel::listen(const std::string& endpoint, const ListenerKeys& keys) {
+  SLUICE_ASSIGN(const std::string place, listening_endpoint(endpoint, keys));
   SLUICE_TRY(check_unused(place));
   return wire::within_zmq(fmt::format("cannot listen at '{}'", endpoint), [&]() -> Result<Channel> {
     auto state = std::make_unique<State>(zmq::socket_type::router);
-    const mode_t before = ::umask(0077);  // only its owner may use a socket file
-    try {
-      state->socket.bind(place);
-    } catch (...) {
-      ::umask(before);
-      throw;
-    }
-    ::umask(before);
+    SLUICE_TRY(wire::guard_with(keys, state->context, state->socket, state->guard));
+    state->listen(place);
     return Channel(std::move(state));
   });
 }
 
-Result<Channel> Channel::connect(const std::string& endpoint) {
-  SLUICE_ASSIGN(const std::string place, parse_endpoint(endpoint));
-  return wire::within_zmq(fmt::format("cannot connect to '{}'", endpoint),
-                          [&]() -> Result<Channel> {
-                            auto state = std::make_unique<State>(zmq::socket_type::dealer);
-                            state->socket.connect(place);
-                            return Channel(std::move(state));
-                          });
+Result<Channel> Channel::connect(const std::string& endpoint, const ConnectorKeys& keys) {
+  SLUICE_ASSIGN(const std::string place, connecting_endpoint(endpoint, keys));
+  return wire::within_zmq(
+      fmt::format("cannot connect to '{}'", endpoint), [&]() -> Result<Channel> {
+        auto state = std::make_unique<State>(zmq::socket_type::dealer);
+        state->has_keys = !keys.key.empty();
+        SLUICE_TRY(wire::use_keys(state->socket, keys));
+        state->monitor.emplace(state->context, state->socket,
+                               wire::kHandshakeFailures | ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+        state->place = place;
+        state->socket.connect(place);
+        return Channel(std::move(state));
+      });
 }
 
 std::string Channel::endpoint() const {
-  return parse_endpoint(state_->socket.get(zmq::sockopt::last_endpoint)).value();
+  return readable_endpoint(state_->socket.get(zmq::sockopt::last_endpoint));
 }
 
 bool Channel::send(const std::string& peer, const pb::FarmMessage& message, Payload bytes) {
@@ -86,6 +134,9 @@ std::optional<Incoming> Channel::receive() {
       incoming.peer = wire::text_of(frames[0]);
       frames.erase(frames.begin());
     }
+    if (state_->guard && !frames.empty() &&
+        !is_from_allowed(incoming, state_->guard->sender(frames[0])))
+      continue;
     auto parsed = wire::parse_farm_frames(wire::payloads_of(std::move(frames)));
     if (!parsed) {
       ++state_->dropped;
@@ -97,18 +148,44 @@ std::optional<Incoming> Channel::receive() {
   }
 }
 
+// Tells who is not allowed any more so, for the connection stays.
+bool Channel::is_from_allowed(Incoming& incoming, const AllowedKey* key) {
+  if (key != nullptr) {
+    incoming.user = key->name;
+    incoming.role = key->role;
+    return true;
+  }
+  pb::FarmMessage message;
+  *message.mutable_refused() =
+      failure_message(make_error(ErrorCode::kKeyRefused, "our key is not allowed there any more"));
+  send(incoming.peer, message);
+  return false;
+}
+
 uint64_t Channel::dropped() const { return state_->dropped; }
+
+std::vector<RefusedPeer> Channel::take_refused() {
+  return state_->guard ? state_->guard->take_refused() : std::vector<RefusedPeer>();
+}
+
+std::optional<Error> Channel::take_key_error() {
+  return std::exchange(state_->key_error, std::nullopt);
+}
 
 std::vector<bool> Channel::wait(std::span<const int> descriptors, std::chrono::milliseconds time) {
   std::vector<zmq::pollitem_t> items = {{state_->socket.handle(), 0, ZMQ_POLLIN, 0}};
   for (const int descriptor : descriptors) items.push_back({nullptr, descriptor, ZMQ_POLLIN, 0});
+  if (state_->guard) state_->guard->add_items(items);
+  if (state_->monitor) items.push_back(state_->monitor->item());
   try {
     zmq::poll(items, time);
   } catch (const zmq::error_t& error) {
     if (error.num() != EINTR) throw;
   }
+  if (state_->guard) state_->guard->turn();
+  if (state_->monitor) state_->take_events();
   std::vector<bool> readable;
-  for (size_t i = 1; i < items.size(); ++i)
+  for (size_t i = 1; i <= descriptors.size(); ++i)
     readable.push_back((items[i].revents & ZMQ_POLLIN) != 0);
   return readable;
 }

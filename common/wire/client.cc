@@ -5,6 +5,7 @@
 
 #include "common/wire/endpoint.h"
 #include "common/wire/messages.h"
+#include "common/wire/monitor.h"
 #include "common/wire/socket.h"
 
 namespace sluice {
@@ -28,7 +29,7 @@ class Client {
         options_(options),
         heartbeat_(job.heartbeat_ms() != 0 ? job.heartbeat_ms() : kHeartbeatMs),
         socket_(context_, zmq::socket_type::dealer),
-        events_(context_, zmq::socket_type::pair) {}
+        monitor_(context_, socket_, ZMQ_EVENT_DISCONNECTED | wire::kHandshakeFailures) {}
 
   Result<JobReply> run(const pb::Job& job, Payload graph) {
     if (graph.bytes.size() > options_.max_frame) {
@@ -36,7 +37,7 @@ class Client {
                         graph.bytes.size(), options_.max_frame)
           .with_hint("--transport pipe and files have no such limit");
     }
-    connect();
+    SLUICE_TRY(connect());
     Frames request;
     request.push_back(wire::frame_of(kJobId));
     request.push_back(wire::frame_of(job.SerializeAsString()));
@@ -46,41 +47,42 @@ class Client {
   }
 
  private:
-  void connect() {
+  Result<void> connect() {
     wire::set_limits(socket_, options_.max_frame, 0);
     socket_.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
-    const int wanted = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
-                       ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
-    if (zmq_socket_monitor(socket_.handle(), "inproc://events", wanted) != 0) throw zmq::error_t();
-    events_.set(zmq::sockopt::linger, 0);
-    events_.connect("inproc://events");
+    SLUICE_TRY(wire::use_keys(socket_, options_.keys));
     socket_.connect(endpoint_);
     deadline_ = Clock::now() + patience();
+    return {};
   }
 
   milliseconds patience() const { return heartbeat_ * kMissedHeartbeats; }
 
   Result<JobReply> wait() {
-    std::vector<zmq::pollitem_t> items = {{socket_.handle(), 0, ZMQ_POLLIN, 0},
-                                          {events_.handle(), 0, ZMQ_POLLIN, 0}};
+    std::vector<zmq::pollitem_t> items = {{socket_.handle(), 0, ZMQ_POLLIN, 0}, monitor_.item()};
     while (true) {
       if (options_.interrupted()) return make_error(ErrorCode::kIo, "interrupted");
       const auto left = std::chrono::ceil<milliseconds>(deadline_ - Clock::now());
       if (left.count() <= 0) return silent();
       poll(items, std::min<int64_t>(left.count(), kMaxWaitMs));
-      const bool broken = !wire::receive(events_, 2).empty();
+      const auto broken = monitor_.next();
       for (Frames frames = wire::receive(socket_, wire::kMaxAnswerFrames + 1); !frames.empty();
            frames = wire::receive(socket_, wire::kMaxAnswerFrames + 1)) {
         JobReply reply;
         SLUICE_ASSIGN(const bool is_result, take(std::move(frames), reply));
         if (is_result) return reply;
       }
-      if (broken) {
-        return make_error(ErrorCode::kPeerLost,
-                          "{}: the connection broke before there was a result", name())
-            .with_hint("the service died, or a frame exceeded its --max-frame");
-      }
+      if (broken) return break_error(*broken);
     }
+  }
+
+  Error break_error(const wire::Monitor::Event& event) const {
+    const bool has_keys = !options_.keys.key.empty();
+    if (auto key_error = wire::key_error_of(event, has_keys))
+      return std::move(*key_error).within(name());
+    return make_error(ErrorCode::kPeerLost, "{}: the connection broke before there was a result",
+                      name())
+        .with_hint("the service died, or a frame exceeded its --max-frame");
   }
 
   static void poll(std::vector<zmq::pollitem_t>& items, int64_t ms) {
@@ -125,7 +127,8 @@ class Client {
   const ClientOptions& options_;
   milliseconds heartbeat_;
   zmq::context_t context_;
-  zmq::socket_t socket_, events_;
+  zmq::socket_t socket_;
+  wire::Monitor monitor_;
   Clock::time_point begun_ = Clock::now(), deadline_;
   bool heard_ = false;
   int64_t heartbeats_ = 0;
@@ -135,7 +138,7 @@ class Client {
 
 Result<JobReply> run_job(const std::string& endpoint, const pb::Job& job, Payload graph,
                          const ClientOptions& options) {
-  SLUICE_ASSIGN(const std::string place, parse_endpoint(endpoint));
+  SLUICE_ASSIGN(const std::string place, connecting_endpoint(endpoint, options.keys));
   return wire::within_zmq(endpoint, [&]() -> Result<JobReply> {
     return Client(place, job, options).run(job, std::move(graph));
   });

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -18,7 +19,8 @@ constexpr std::string_view kIpc = "ipc://", kTcp = "tcp://";
 
 Error bad_endpoint(const std::string& text, const std::string& why) {
   return make_error(ErrorCode::kBadOption, "the endpoint '{}' {}", text, why)
-      .with_hint("endpoints are ipc://PATH, or tcp://127.0.0.1:PORT with a number or '*' for PORT");
+      .with_hint(
+          "endpoints are ipc://PATH, or tcp://HOST:PORT with a number or, to listen, '*' for PORT");
 }
 
 // Removes the mapping of "[::ffff:127.0.0.1]", which ZeroMQ prints for IPv4 addresses of dual-stack
@@ -30,13 +32,54 @@ std::string without_mapping(const std::string& host) {
              : host;
 }
 
+bool is_address(const std::string& host) {
+  in_addr four{};
+  in6_addr six{};
+  if (inet_pton(AF_INET, host.c_str(), &four) == 1) return true;
+  return host.size() > 2 && host.front() == '[' && host.back() == ']' &&
+         inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &six) == 1;
+}
+
 bool is_loopback(const std::string& host) {
   in_addr four{};
   in6_addr six{};
   if (inet_pton(AF_INET, host.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24) == 127;
-  return host.size() > 2 && host.front() == '[' && host.back() == ']' &&
+  return is_address(host) &&
          inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &six) == 1 &&
          IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+// Addresses that stand for all of the machine: nobody can connect to them.
+bool is_any_address(const std::string& host) { return host == "0.0.0.0" || host == "[::]"; }
+
+// Of a machine or of an interface. What is all digits and dots would be an address.
+bool is_name(const std::string& host) {
+  constexpr size_t kMaxName = 253;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return !host.empty() && host.size() <= kMaxName && host.front() != '-' && host.front() != '.' &&
+         std::any_of(host.begin(), host.end(), is_letter) &&
+         std::all_of(host.begin(), host.end(), [&](char c) {
+           return is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_';
+         });
+}
+
+Result<void> check_host(const std::string& text, const std::string& host, Reach reach) {
+  if (is_loopback(host)) return {};
+  if (reach == Reach::kThisMachine) {
+    return make_error(ErrorCode::kBadOption,
+                      "the endpoint '{}' is open to other machines, and there are no keys", text)
+        .with_hint(
+            "sluice farm keygen makes keys, docs/farm.md; without them endpoints are "
+            "ipc://PATH or tcp://127.0.0.1:PORT");
+  }
+  const bool is_good = reach == Reach::kListen
+                           ? host == "*" || is_address(host) || is_name(host)
+                           : (is_address(host) && !is_any_address(host)) || is_name(host);
+  if (is_good) return {};
+  return bad_endpoint(text, reach == Reach::kListen
+                                ? "names no address and no interface of this machine"
+                                : "names no machine");
 }
 
 bool is_port(std::string_view text) {
@@ -48,7 +91,7 @@ bool is_port(std::string_view text) {
 
 }  // namespace
 
-Result<std::string> parse_endpoint(const std::string& text) {
+Result<std::string> parse_endpoint(const std::string& text, Reach reach) {
   if (text.starts_with(kIpc)) {
     const std::string path = text.substr(kIpc.size());
     if (path.empty() || path[0] == '@' || path == "*") return bad_endpoint(text, "names no file");
@@ -60,15 +103,20 @@ Result<std::string> parse_endpoint(const std::string& text) {
   const size_t colon = text.rfind(':');
   const std::string host =
       without_mapping(text.substr(kTcp.size(), std::max(colon, kTcp.size()) - kTcp.size()));
-  if (colon < kTcp.size() || !is_port(std::string_view(text).substr(colon + 1)))
+  const bool can_be_any = reach != Reach::kConnect;
+  if (colon < kTcp.size() || !is_port(std::string_view(text).substr(colon + 1)) ||
+      (text.ends_with('*') && !can_be_any))
     return bad_endpoint(text, "has no port from 1 to 65535");
   if (host == "localhost") return "tcp://127.0.0.1" + text.substr(colon);
-  if (!is_loopback(host)) {
-    return bad_endpoint(text,
-                        "would be open to other machines: services listen on this one alone, for "
-                        "they cannot tell yet who asks");
-  }
+  SLUICE_TRY(check_host(text, host, reach));
   return fmt::format("{}{}{}", kTcp, host, text.substr(colon));
+}
+
+std::string readable_endpoint(const std::string& endpoint) {
+  if (!endpoint.starts_with(kTcp)) return endpoint;
+  const size_t colon = endpoint.rfind(':');
+  return std::string(kTcp) + without_mapping(endpoint.substr(kTcp.size(), colon - kTcp.size())) +
+         endpoint.substr(colon);
 }
 
 std::string ipc_path(const std::string& endpoint) {

@@ -36,6 +36,28 @@ TEST(Endpoint, OthersAreRefused) {
   EXPECT_TRUE(parse_endpoint("ipc:///" + std::string(106, 'x')).ok());
 }
 
+TEST(Endpoint, WithKeysOtherMachinesAreReached) {
+  for (const char* text : {"tcp://10.0.0.1:5", "tcp://example.org:5", "tcp://node_7:5",
+                           "tcp://[2001:db8::1]:5", "tcp://127.0.0.1:5", "ipc:///x"})
+    EXPECT_TRUE(parse_endpoint(text, Reach::kConnect).ok()) << text;
+  for (const char* text : {"tcp://*:5", "tcp://0.0.0.0:5", "tcp://[::]:5", "tcp://10.0.0.1:*",
+                           "tcp://256.0.0.1:5", "tcp://a b:5", "tcp://-a:5", "tcp://:5",
+                           "tcp://a;b:5", "tcp://a:0", "tcp://1.2.3.4;5.6.7.8:5"})
+    EXPECT_FALSE(parse_endpoint(text, Reach::kConnect).ok()) << text;
+  for (const char* text : {"tcp://*:5", "tcp://*:*", "tcp://0.0.0.0:5", "tcp://[::]:*",
+                           "tcp://10.0.0.1:5", "tcp://eth0:5"})
+    EXPECT_TRUE(parse_endpoint(text, Reach::kListen).ok()) << text;
+  for (const char* text : {"tcp://256.0.0.1:5", "tcp://[::1:5", "tcp://a/b:5", "udp://*:5"})
+    EXPECT_FALSE(parse_endpoint(text, Reach::kListen).ok()) << text;
+}
+
+TEST(Endpoint, WhatZeroMqSaysIsReadable) {
+  EXPECT_EQ(readable_endpoint("tcp://[::ffff:10.0.0.1]:5"), "tcp://10.0.0.1:5");
+  EXPECT_EQ(readable_endpoint("tcp://[::]:5"), "tcp://[::]:5");
+  EXPECT_EQ(readable_endpoint("tcp://[fe80::1%eth0]:5"), "tcp://[fe80::1%eth0]:5");
+  EXPECT_EQ(readable_endpoint("ipc:///x:5"), "ipc:///x:5");
+}
+
 TEST(Endpoint, AFileOfAnotherKindIsNotTakenOver) {
   const TestFolder folder;
   const std::string path = folder.file("socket");

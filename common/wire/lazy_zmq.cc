@@ -54,6 +54,14 @@ SLUICE_ZMQ(int, zmq_msg_move, (zmq_msg_t * to, zmq_msg_t* from), (to, from))
 SLUICE_ZMQ(void*, zmq_msg_data, (zmq_msg_t * message), (message))
 SLUICE_ZMQ(size_t, zmq_msg_size, (const zmq_msg_t* message), (message))
 SLUICE_ZMQ(int, zmq_msg_more, (const zmq_msg_t* message), (message))
+SLUICE_ZMQ(const char*, zmq_msg_gets, (const zmq_msg_t* message, const char* property),
+           (message, property))
+SLUICE_ZMQ(int, zmq_curve_keypair, (char* public_key, char* secret_key), (public_key, secret_key))
+SLUICE_ZMQ(int, zmq_curve_public, (char* public_key, const char* secret_key),
+           (public_key, secret_key))
+SLUICE_ZMQ(char*, zmq_z85_encode, (char* text, const uint8_t* bytes, size_t size),
+           (text, bytes, size))
+SLUICE_ZMQ(uint8_t*, zmq_z85_decode, (uint8_t* bytes, const char* text), (bytes, text))
 SLUICE_ZMQ(void*, zmq_socket, (void* context, int type), (context, type))
 SLUICE_ZMQ(int, zmq_close, (void* socket), (socket))
 SLUICE_ZMQ(int, zmq_setsockopt, (void* socket, int option, const void* value, size_t bytes),
@@ -62,6 +70,7 @@ SLUICE_ZMQ(int, zmq_getsockopt, (void* socket, int option, void* value, size_t* 
            (socket, option, value, bytes))
 SLUICE_ZMQ(int, zmq_bind, (void* socket, const char* endpoint), (socket, endpoint))
 SLUICE_ZMQ(int, zmq_connect, (void* socket, const char* endpoint), (socket, endpoint))
+SLUICE_ZMQ(int, zmq_disconnect, (void* socket, const char* endpoint), (socket, endpoint))
 SLUICE_ZMQ(int, zmq_socket_monitor, (void* socket, const char* endpoint, int events),
            (socket, endpoint, events))
 SLUICE_ZMQ(int, zmq_poll, (zmq_pollitem_t * items, int count, long milliseconds),

@@ -14,6 +14,7 @@
 #include "common/base/memory.h"
 #include "common/base/stop_signals.h"
 #include "common/wire/endpoint.h"
+#include "common/wire/guard.h"
 #include "common/wire/messages.h"
 #include "common/wire/socket.h"
 
@@ -54,8 +55,9 @@ class Service {
   Result<void> run(const std::string& endpoint) {
     wire::set_limits(socket_, options_.max_frame, kLingerMs);
     socket_.set(zmq::sockopt::router_mandatory, true);
+    SLUICE_TRY(wire::guard_with(options_.keys, context_, socket_, guard_));
     SLUICE_TRY(listen(endpoint));
-    options_.ready(parse_endpoint(socket_.get(zmq::sockopt::last_endpoint)).value());
+    options_.ready(readable_endpoint(socket_.get(zmq::sockopt::last_endpoint)));
     while (!stopped_) turn();
     for (Entry& entry : entries_) {
       if (entry.process) wire::kill_job(*entry.process);
@@ -83,6 +85,7 @@ class Service {
     for (const Entry& entry : entries_) {
       if (entry.process) items.push_back({nullptr, entry.process->handle.get(), ZMQ_POLLIN, 0});
     }
+    if (guard_) guard_->add_items(items);
     wait(items);
     signalfd_siginfo signal{};
     stopped_ = ::read(signals_.get(), &signal, sizeof(signal)) > 0;
@@ -90,7 +93,10 @@ class Service {
     for (Entry& entry : entries_) {
       if (entry.process && (items[item++].revents & ZMQ_POLLIN) != 0) finish(entry);
     }
+    if (guard_) guard_->turn();
     take_requests();
+    if (guard_)
+      for (const RefusedPeer& peer : guard_->take_refused()) options_.refused(peer);
     std::erase_if(entries_, [](const Entry& entry) { return entry.done; });
     start_waiting();
     beat();
@@ -116,6 +122,7 @@ class Service {
     for (size_t i = 0; i < kMaxAtOnce; ++i) {
       Frames frames = wire::receive(socket_, kMaxFrames + 1);
       if (frames.empty()) return;
+      if (guard_ && guard_->sender(frames.back()) == nullptr) continue;
       take_within_memory(std::move(frames));
     }
   }
@@ -227,14 +234,15 @@ class Service {
   Descriptor signals_;
   zmq::context_t context_;
   zmq::socket_t socket_;
-  std::deque<Entry> entries_;  // in the order of arrival
+  std::optional<wire::Guard> guard_;  // when there are keys
+  std::deque<Entry> entries_;         // in the order of arrival
   bool stopped_ = false;
 };
 
 }  // namespace
 
 Result<void> serve(const ServiceOptions& options, const wire::JobBody& body) {
-  SLUICE_ASSIGN(const std::string endpoint, parse_endpoint(options.endpoint));
+  SLUICE_ASSIGN(const std::string endpoint, listening_endpoint(options.endpoint, options.keys));
   SLUICE_ASSIGN(Descriptor signals, stop_signals());
   allow_many_files();
   return wire::within_zmq(options.endpoint,

@@ -8,21 +8,26 @@
 #include "common/base/result.h"
 #include "common/wire/job_process.h"
 #include "common/wire/payload.h"
+#include "common/wire/refused_peers.h"
+#include "common/wire/security.h"
 #include "control.pb.h"
 
 namespace sluice {
 
 struct ServiceOptions {
   std::string endpoint;
+  ListenerKeys keys;
   uint64_t max_frame = kMaxFrameBytes;
   size_t jobs = 1;  // at once; the others wait
   // Called once, when clients can connect.
   std::function<void(const std::string& endpoint)> ready = [](const auto&) {};
+  // Called for those that are refused because of their keys.
+  std::function<void(const RefusedPeer& peer)> refused = [](const auto&) {};
 };
 
 // Serves until SIGTERM, SIGINT or SIGHUP, which end it with success: running jobs are killed and
-// their clients told. Errors: kBadOption for an endpoint that is not of this machine, kIo when it
-// cannot listen there. Must be called before there are other threads.
+// their clients told. Errors: kBadOption for an endpoint that needs keys, kIo when it cannot listen
+// there, those of the files of keys. Must be called before there are other threads.
 Result<void> serve(const ServiceOptions& options, const wire::JobBody& body);
 
 }  // namespace sluice

@@ -1,11 +1,14 @@
 #include "common/wire/socket.h"
 
+#include "common/wire/keys.h"
+
 namespace sluice::wire {
 namespace {
 
 // Limits of the queues. Messages beyond them wait in the memory of the peer. The incoming limit is
 // small, because each message may have a frame of the maximum size.
 constexpr int kQueuedIn = 4, kQueuedOut = 100;
+constexpr int64_t kEncryptionBytes = 64;  // that a frame has more, at most
 
 }  // namespace
 
@@ -66,6 +69,21 @@ void set_limits(zmq::socket_t& socket, uint64_t max_frame, int linger_ms) {
   socket.set(zmq::sockopt::rcvhwm, kQueuedIn);
   socket.set(zmq::sockopt::sndhwm, kQueuedOut);
   socket.set(zmq::sockopt::ipv6, true);
+}
+
+Result<void> use_keys(zmq::socket_t& socket, const ConnectorKeys& keys) {
+  if (keys.key.empty()) return {};
+  SLUICE_ASSIGN(const KeyPair own, read_key_pair(keys.key));
+  SLUICE_ASSIGN(const std::string peer, read_public_key(keys.peer));
+  make_space_for_encryption(socket);
+  socket.set(zmq::sockopt::curve_serverkey, peer);
+  socket.set(zmq::sockopt::curve_publickey, own.public_key);
+  socket.set(zmq::sockopt::curve_secretkey, own.secret_key);
+  return {};
+}
+
+void make_space_for_encryption(zmq::socket_t& socket) {
+  socket.set(zmq::sockopt::maxmsgsize, socket.get(zmq::sockopt::maxmsgsize) + kEncryptionBytes);
 }
 
 }  // namespace sluice::wire

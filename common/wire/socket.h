@@ -10,6 +10,7 @@
 #include "common/base/result.h"
 #include "common/wire/lazy_zmq.h"
 #include "common/wire/payload.h"
+#include "common/wire/security.h"
 
 namespace sluice::wire {
 
@@ -32,6 +33,13 @@ Sent send(zmq::socket_t& socket, Frames frames);
 
 // Sets the limits of frames and queues. Closing the socket waits at most `linger_ms`.
 void set_limits(zmq::socket_t& socket, uint64_t max_frame, int linger_ms);
+
+// Has the socket, which is to connect, use the keys, if there are some; after set_limits. Errors:
+// those of the key files.
+Result<void> use_keys(zmq::socket_t& socket, const ConnectorKeys& keys);
+
+// Makes a frame's limit, which counts encrypted bytes, that of the bytes in it.
+void make_space_for_encryption(zmq::socket_t& socket);
 
 // Returns the result of body(), or kIo for an exception of the library.
 template <typename Body>

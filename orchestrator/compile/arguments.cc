@@ -5,7 +5,6 @@
 #include <iterator>
 #include <string_view>
 
-#include "common/wire/endpoint.h"
 #include "fmt/format.h"
 #include "orchestrator/compile/stages.h"
 
@@ -26,6 +25,11 @@ Result<bool> is_progress_json(const std::string& text) {
 }
 
 Result<void> take_services(const CommandLine& line, CompileRequest& request) {
+  request.service_keys = {.key = line.text("--key"), .peer = line.text("--peer-key")};
+  request.farm.keys = request.service_keys;
+  const bool has_keys = line.has("--key") || line.has("--peer-key");
+  if (has_keys && !line.has("--service") && !line.has("--farm"))
+    return make_error(ErrorCode::kUsage, "--key and --peer-key are for --service and --farm");
   for (const std::string& item : line.list("--service")) {
     const size_t equals = std::min(item.find('='), item.size());
     const std::string stage = item.substr(0, equals);
@@ -35,7 +39,8 @@ Result<void> take_services(const CommandLine& line, CompileRequest& request) {
                         "--service is '{}', expected STAGE=ENDPOINT; the stages are {}", item,
                         fmt::join(kStageNames, ", "));
     }
-    SLUICE_ASSIGN(std::string endpoint, parse_endpoint(item.substr(equals + 1)));
+    SLUICE_ASSIGN(std::string endpoint,
+                  connecting_endpoint(item.substr(equals + 1), request.service_keys));
     request.services[stage] = std::move(endpoint);
   }
   if (request.services.empty() || request.transport == Transport::kZmq) return {};

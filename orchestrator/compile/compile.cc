@@ -153,8 +153,8 @@ class Compilation {
     if (request_.transport == Transport::kPipe) return run_pipeline(stages, descriptor, done);
     if (request_.transport == Transport::kFiles)
       return run_over_files(stages, descriptor, scratch_->path(), done);
-    const ServiceChoice choice{request_.services, request_.store, request_.heartbeat_ms,
-                               request_.error_json};
+    const ServiceChoice choice{request_.services, request_.service_keys, request_.store,
+                               request_.heartbeat_ms, request_.error_json};
     const std::string path = output != nullptr ? output->path_for_others() : std::string();
     const bool is_file = !path.empty();
     const std::string product = is_file ? path : scratch_->path() + "/product";

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "common/wire/security.h"
 #include "orchestrator/compile/stage_options.h"
 #include "orchestrator/farm/farm_client.h"
 #include "orchestrator/store/remote_url.h"
@@ -32,6 +33,7 @@ struct CompileRequest {
   std::string dump_dir;              // empty: none
   std::string stats;                 // JSON file; empty: none
   Transport transport = Transport::kPipe;
+  ConnectorKeys service_keys;
   std::map<std::string, std::string> services;  // endpoint by stage, of services that run already
   uint32_t heartbeat_ms = 1000;
   bool quiet = false;       // no progress lines, no warnings

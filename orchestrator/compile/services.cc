@@ -119,6 +119,7 @@ class Services {
     }
     const std::optional<OwnService>& own = own_[i];
     ClientOptions options;
+    if (!own) options.keys = choice_.keys;
     options.interrupted = [&] { return interrupted() || (own && own->has_ended()); };
     auto reply = run_job(own ? own->endpoint() : choice_.endpoints.at(stages_[i].name), job,
                          std::move(graph), options);

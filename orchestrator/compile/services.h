@@ -3,21 +3,23 @@
 
 #include <map>
 
+#include "common/wire/security.h"
 #include "orchestrator/compile/pipeline.h"
 
 namespace sluice {
 
 struct ServiceChoice {
   std::map<std::string, std::string>
-      endpoints;      // of services that run already, by stage; the others are started here
-  std::string store;  // which services that run already have too; empty: none
+      endpoints;       // of services that run already, by stage; the others are started here
+  ConnectorKeys keys;  // for those
+  std::string store;   // which services that run already have too; empty: none
   uint32_t heartbeat_ms = 1000;
   bool error_json = false;  // errors of jobs, printed as the stage would
 };
 
 // Works like run_pipeline, but the last stage's output becomes the file `product`. Services that
 // are started here listen in `folder`, a folder of this program, and end with this call. Further
-// errors: kPeerLost, kBadReply, kLimit.
+// errors: kPeerLost, kBadReply, kKeyRefused, kLimit.
 Result<bool> run_over_services(const std::vector<StageRun>& stages, const std::string& product,
                                const std::string& folder, const ServiceChoice& choice,
                                const StageDone& done);

@@ -63,6 +63,9 @@ Non-semantic options: they do not change the product.
                          [default: pipe].
   --service=SERVICE      STAGE=ENDPOINT: a service that runs already, see --serve of the stages. The
                          others are started here.
+  --key=FILE             For services that have keys: our own secret key, NAME.key of sluice farm
+                         keygen.
+  --peer-key=FILE        The public key of these services, NAME.pub.
   --heartbeat=MS         How often a service shows that it lives; five times missed are its end
                          [default: 1000].
   --weights-beside=FILE  The name that the compiled model gets later: the files of --external-weight

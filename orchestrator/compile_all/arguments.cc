@@ -28,6 +28,8 @@ Result<void> take_provider(const CommandLine& line, CompileAllRequest& request) 
   } else if (name.find("://") != std::string::npos) {
     request.provider = Provider::kFarm;
     request.farm.endpoint = name;
+    request.farm.keys = {.key = line.text("--key"), .peer = line.text("--peer-key")};
+    SLUICE_TRY(connecting_endpoint(name, request.farm.keys));
     SLUICE_ASSIGN(const int64_t priority, number_from(line, "--priority", -1000));
     request.farm.priority = static_cast<int32_t>(priority);
   } else if (name != "local") {
@@ -35,6 +37,8 @@ Result<void> take_provider(const CommandLine& line, CompileAllRequest& request) 
                       "--provider is '{}', expected local, slurm, tcp://ADDRESS:PORT or ipc://PATH",
                       name);
   }
+  if (request.provider != Provider::kFarm && (line.has("--key") || line.has("--peer-key")))
+    return make_error(ErrorCode::kUsage, "--key and --peer-key are for --provider tcp://HOST:PORT");
   return {};
 }
 

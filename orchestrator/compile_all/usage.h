@@ -24,7 +24,9 @@ Options:
                          is sent there.
   -o DIR                 Put compiled models below DIR instead of the manifest's folder.
   --provider=NAME        Who runs the jobs: local, processes of this machine; slurm; or the endpoint
-                         of a farm, tcp://ADDRESS:PORT or ipc://PATH [default: local].
+                         of a farm, tcp://HOST:PORT or ipc://PATH [default: local].
+  --key=FILE             For a farm: our own secret key, NAME.key of sluice farm keygen.
+  --peer-key=FILE        For a farm: its public key, NAME.pub.
   --jobs=N               Processes at once, also for the imports, which run here with every
                          provider; 0 means one per usable core [default: 0].
   --threads=N            Worker threads of each process here; 0 means a share of the usable cores

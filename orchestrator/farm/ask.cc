@@ -6,12 +6,14 @@
 
 namespace sluice {
 
-Result<std::string> ask_for_status(const std::string& endpoint, const pb::FarmMessage& question) {
-  SLUICE_ASSIGN(Channel channel, Channel::connect(endpoint));
+Result<std::string> ask_for_status(const std::string& endpoint, const ConnectorKeys& keys,
+                                   const pb::FarmMessage& question) {
+  SLUICE_ASSIGN(Channel channel, Channel::connect(endpoint, keys));
   const std::chrono::milliseconds heartbeat{kHeartbeatMs};
   for (int i = 0; i < kMissedHeartbeats && !interrupted(); ++i) {
     channel.send(question);
     channel.wait({}, heartbeat);
+    if (auto error = channel.take_key_error()) return std::move(*error);
     while (const auto incoming = channel.receive()) {
       if (incoming->message.has_status()) return incoming->message.status().json();
       if (incoming->message.has_refused())

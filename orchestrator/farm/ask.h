@@ -4,12 +4,14 @@
 #include <string>
 
 #include "common/base/result.h"
+#include "common/wire/security.h"
 #include "farm.pb.h"
 
 namespace sluice {
 
 // Returns the status that the dispatcher answers with, as JSON. Errors: kPeerLost, when nobody
-// answers; that of a dispatcher that refuses.
-Result<std::string> ask_for_status(const std::string& endpoint, const pb::FarmMessage& question);
+// answers; kKeyRefused; that of a dispatcher that refuses.
+Result<std::string> ask_for_status(const std::string& endpoint, const ConnectorKeys& keys,
+                                   const pb::FarmMessage& question);
 
 }  // namespace sluice

@@ -17,6 +17,7 @@
 #include "orchestrator/farm/farm_workers.h"
 #include "orchestrator/farm/job_board.h"
 #include "orchestrator/farm/metrics_server.h"
+#include "orchestrator/farm/roles.h"
 #include "orchestrator/store/collect.h"
 
 namespace sluice {
@@ -88,6 +89,7 @@ class Dispatcher {
       SLUICE_TRY(take(*incoming));
     }
     has_more_ = taken == kMessagesAtOnce;
+    tell_refused();
     const auto now = FarmClock::now();
     artifacts_.turn(now);
     acceptance_.turn();
@@ -153,6 +155,10 @@ class Dispatcher {
 
   Result<void> take(const Incoming& incoming) {
     const pb::FarmMessage& message = incoming.message;
+    if (const auto error = role_violation(incoming)) {
+      refused_.add({incoming.user, {}, error->message});
+      return refuse(incoming.peer, *error), Result<void>();
+    }
     switch (message.is_case()) {
       case pb::FarmMessage::kSubmit:
         return take_submit(incoming, message.submit());
@@ -178,6 +184,13 @@ class Dispatcher {
       default:
         return {};  // not for a dispatcher
     }
+  }
+
+  void tell_refused() {
+    std::vector<RefusedPeer> peers = channel_.take_refused();
+    for (RefusedPeer& peer : refused_.take()) peers.push_back(std::move(peer));
+    for (const RefusedPeer& peer : peers)
+      log_.warn("peer refused", {{"key", peer.key}, {"address", peer.address}, {"why", peer.why}});
   }
 
   void refuse(const std::string& peer, const Error& error) {
@@ -594,6 +607,7 @@ class Dispatcher {
   std::map<uint64_t, std::string> leases_;  // the workers that have them
   std::map<Digest, From> accepting_;
   std::deque<Loss> losses_;  // of the last seconds
+  RefusedPeers refused_;     // whose messages their keys do not allow
   std::string reserved_;     // a worker that is to become free for a job that runs alone
   std::vector<std::pair<std::string, pb::FarmMessage>> after_commit_;
   std::map<std::string, std::vector<uint64_t>> taken_;  // leases, by peer
@@ -610,7 +624,7 @@ Result<int> run_dispatcher(const DispatcherRequest& request) {
   allow_many_files();
   SLUICE_TRY(make_directories(request.store));
   SLUICE_ASSIGN(FarmState state, FarmState::open(request.state, request.is_synced));
-  SLUICE_ASSIGN(Channel channel, Channel::listen(request.endpoint));
+  SLUICE_ASSIGN(Channel channel, Channel::listen(request.endpoint, request.keys));
   const std::string path = ipc_path(channel.endpoint());
   auto ended = Dispatcher(request, std::move(channel), std::move(state), std::move(signals)).run();
   if (!path.empty()) ::unlink(path.c_str());

@@ -6,12 +6,14 @@
 #include <string>
 
 #include "common/base/result.h"
+#include "common/wire/security.h"
 #include "orchestrator/farm/slurm_workers.h"
 
 namespace sluice {
 
 struct DispatcherRequest {
   std::string endpoint;
+  ListenerKeys keys;
   std::string state;  // folder: jobs, and the inputs of those that are quarantined
   std::string store;
   std::string metrics;  // HOST:PORT of the metrics; empty: none

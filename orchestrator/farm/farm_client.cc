@@ -72,6 +72,7 @@ class FarmRun {
   Result<void> turn() {
     SLUICE_TRY(submit());
     channel_.wait({}, kTick);
+    if (auto error = channel_.take_key_error()) return std::move(*error);
     while (auto incoming = channel_.receive()) SLUICE_TRY(take(*incoming));
     const auto now = FarmClock::now();
     artifacts_.turn(now);
@@ -303,7 +304,7 @@ class FarmRun {
 
 Result<void> run_on_farm(const FarmProvider& provider, Store& store,
                          const std::vector<Digest>& keys, const JobEvents& events) {
-  SLUICE_ASSIGN(Channel channel, Channel::connect(provider.endpoint));
+  SLUICE_ASSIGN(Channel channel, Channel::connect(provider.endpoint, provider.keys));
   return FarmRun(provider, store, keys, events, std::move(channel)).run();
 }
 

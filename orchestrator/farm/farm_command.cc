@@ -9,6 +9,7 @@
 #include "common/base/digest.h"
 #include "common/base/parallel.h"
 #include "common/base/program.h"
+#include "common/wire/keys.h"
 #include "orchestrator/farm/artifacts.h"
 #include "orchestrator/farm/ask.h"
 #include "orchestrator/farm/dispatcher.h"
@@ -49,6 +50,10 @@ std::string absolute(const std::string& path) {
   return failed ? path : whole.string();
 }
 
+ConnectorKeys connector_keys(const CommandLine& line) {
+  return {.key = line.text("--key"), .peer = line.text("--peer-key")};
+}
+
 Result<Digest> key_of(const CommandLine& line) {
   const auto key = digest_from_hex(line.text("<key>"));
   if (key) return *key;
@@ -86,6 +91,9 @@ Result<SlurmWorkersRequest> slurm_request(const CommandLine& line, const std::st
 
 Result<int> serve(const CommandLine& line) {
   DispatcherRequest request{.endpoint = line.text("--bind"),
+                            .keys = {.key = line.text("--key"),
+                                     .allowed = line.text("--allow-keys"),
+                                     .is_insecure = line.flag("--insecure")},
                             .state = absolute(line.text("--state")),
                             .store = {},
                             .metrics = line.text("--metrics"),
@@ -93,6 +101,7 @@ Result<int> serve(const CommandLine& line) {
                             .is_synced = line.flag("--sync"),
                             .log_level = log_level(line)};
   request.store = line.has("--store") ? absolute(line.text("--store")) : request.state + "/store";
+  if (line.has("--allow-keys")) request.keys.allowed = absolute(request.keys.allowed);
   SLUICE_ASSIGN(request.log_json, logs_json(line));
   if (line.has("--provider")) {
     SLUICE_ASSIGN(request.slurm, slurm_request(line, request.state));
@@ -106,10 +115,21 @@ Result<int> serve(const CommandLine& line) {
 
 Result<int> ask(const CommandLine& line, const pb::FarmMessage& question) {
   catch_interrupts();
-  SLUICE_ASSIGN(const std::string json, ask_for_status(line.text("<endpoint>"), question));
+  SLUICE_ASSIGN(const std::string json,
+                ask_for_status(line.text("<endpoint>"), connector_keys(line), question));
   if (line.flag("--json")) return print_text(kFarm, json + "\n");
   SLUICE_ASSIGN(const std::string table, status_table(json));
   return print_text(kFarm, table);
+}
+
+Result<int> make_keys(const CommandLine& line) {
+  const std::string folder = line.has("-o") ? line.text("-o") : ".", name = line.text("<name>");
+  SLUICE_TRY(make_key_files(folder, name));
+  const std::string path = folder == "." ? name : folder + "/" + name;
+  return print_text(kFarm,
+                    fmt::format("{0}.key  secret, for --key of its owner\n"
+                                "{0}.pub  public, for --allow-keys and --peer-key of others\n",
+                                path));
 }
 
 // The folder of quarantined jobs is a store.
@@ -130,6 +150,7 @@ Result<int> replay(const CommandLine& line) {
 
 Result<int> run_farm_command(const CommandLine& line) {
   pb::FarmMessage question;
+  if (line.flag("keygen")) return make_keys(line);
   if (line.flag("replay")) return replay(line);
   if (line.flag("status")) {
     question.mutable_ask_status();
@@ -146,6 +167,7 @@ Result<int> run_farm_command(const CommandLine& line) {
 
 Result<int> run_worker_command(const CommandLine& line) {
   WorkerRequest request{.endpoint = line.text("--connect"),
+                        .keys = connector_keys(line),
                         .store = absolute(line.text("--store")),
                         .idle_seconds = {},
                         .job_options = {},

@@ -12,6 +12,7 @@ Usage:
   sluice-farm drain [options] <endpoint>
   sluice-farm release [options] <endpoint> <key>
   sluice-farm replay [options] <key>
+  sluice-farm keygen [options] <name>
   sluice-farm (--help | --version)
 
 Clients are sluice compile --farm and sluice compile-all --provider, workers sluice worker; all name
@@ -22,9 +23,16 @@ the ENDPOINT of --bind. docs/farm.md shows a farm on two machines.
   drain         Has the dispatcher assign nothing further; it ends when nothing runs.
   release       Runs a quarantined job again.
   replay        Runs a quarantined job in a process of this machine, and prints what it prints.
+  keygen        Makes the keys of a program: NAME.key, its secret, and NAME.pub. docs/farm.md.
 
 Options:
-  --bind=ENDPOINT      Listen at tcp://ADDRESS:PORT or ipc://PATH.
+  --bind=ENDPOINT      Listen at tcp://ADDRESS:PORT or ipc://PATH. PORT "*" is any free one.
+  --key=FILE           Our own secret key, NAME.key.
+  --allow-keys=DIR     With --bind: let those connect whose NAME.pub is in DIR, or in DIR/clients or
+                       DIR/workers, which allow only that. The folder may change at any time.
+  --insecure           With --bind: listen without keys at a port of this machine, 127.0.0.1.
+  --peer-key=FILE      With a command: the NAME.pub of the dispatcher.
+  -o DIR               With keygen: write the files to DIR [default: .].
   --state=DIR          Keep jobs and the inputs of quarantined ones in DIR [default: farm].
   --store=DIR          Keep inputs and products in DIR, a store; the folder `store` of --state
                        when not given.
@@ -59,7 +67,9 @@ Each job is a process. What it reads is brought into the worker's store, and sta
 lets what runs end and gives the other jobs back; a second one ends the worker at once.
 
 Options:
-  --connect=ENDPOINT   The dispatcher's, as it was given to --bind.
+  --connect=ENDPOINT   The dispatcher's: tcp://HOST:PORT or ipc://PATH.
+  --key=FILE           Our own secret key, NAME.key of sluice farm keygen.
+  --peer-key=FILE      The NAME.pub of the dispatcher.
   --store=DIR          Keep inputs and products in DIR, a store [default: worker-store].
   --slots=N            Run up to N jobs at the same time; 0 means one per usable core [default: 0].
   --threads=N          Threads of each job; 0 shares the usable cores among the slots [default: 0].

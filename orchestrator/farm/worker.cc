@@ -100,6 +100,7 @@ class Worker {
 
   Result<void> turn() {
     wait();
+    if (auto error = channel_.take_key_error()) SLUICE_TRY(take_refused(std::move(*error)));
     bool has_changed = false;
     while (auto incoming = channel_.receive()) {
       SLUICE_TRY(take(*incoming));
@@ -135,6 +136,9 @@ class Worker {
 
   Result<void> take(const Incoming& incoming) {
     const pb::FarmMessage& message = incoming.message;
+    if (message.has_refused()) return take_refused(failure_error(message.refused()));
+    was_accepted_ = true;
+    is_refused_ = false;
     last_heard_ = FarmClock::now();
     is_silent_ = false;
     switch (message.is_case()) {
@@ -149,11 +153,17 @@ class Worker {
         return artifacts_.take({}, message.piece(), incoming.bytes.bytes), Result<void>();
       case pb::FarmMessage::kGet:
         return send_piece(message.get()), Result<void>();
-      case pb::FarmMessage::kRefused:
-        return failure_error(message.refused());
       default:
         return {};
     }
+  }
+
+  // A key that was good may become good again: the worker goes on asking.
+  Result<void> take_refused(Error error) {
+    if (error.code != ErrorCode::kKeyRefused || !was_accepted_) return error;
+    if (!is_refused_) log_.warn("refused", {{"why", error.message}});
+    is_refused_ = true;
+    return {};
   }
 
   void send_piece(const pb::Get& get) {
@@ -208,7 +218,7 @@ class Worker {
   Artifacts artifacts_;
   WorkerJobs jobs_;
   int stops_ = 0;
-  bool is_silent_ = false;
+  bool is_silent_ = false, was_accepted_ = false, is_refused_ = false;
   FarmClock::time_point next_beat_{}, last_heard_ = FarmClock::now(), last_work_ = FarmClock::now(),
                                       next_collection_ = FarmClock::now();
 };
@@ -220,7 +230,7 @@ Result<int> run_worker(const WorkerRequest& request) {
   SLUICE_TRY(make_directories(request.store));
   SLUICE_ASSIGN(const std::string program, find_program("sluice-job"));
   SLUICE_ASSIGN(pb::WorkerBeat beat, own_beat(request));
-  SLUICE_ASSIGN(Channel channel, Channel::connect(request.endpoint));
+  SLUICE_ASSIGN(Channel channel, Channel::connect(request.endpoint, request.keys));
   return Worker(request, std::move(beat), program, std::move(channel), std::move(signals)).run();
 }
 

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "common/wire/security.h"
 
 namespace sluice {
 
 struct WorkerRequest {
   std::string endpoint;
+  ConnectorKeys keys;
   std::string store;
   int64_t slots = 1;                     // jobs at once
   int64_t threads = 1;                   // of each
@@ -24,7 +26,8 @@ struct WorkerRequest {
 
 // Serves until SIGTERM, SIGINT or SIGHUP: then it takes nothing further, ends what runs, and tells
 // the dispatcher; a second signal ends it at once. A dispatcher that is silent is waited for.
-// Errors: kBadOption, kIo, kProgramMissing; that of a dispatcher that refuses it.
+// Errors: kBadOption, kIo, kProgramMissing; kKeyRefused, when its key was
+// refused from the beginning; that of a dispatcher that refuses it.
 Result<int> run_worker(const WorkerRequest& request);
 
 }  // namespace sluice

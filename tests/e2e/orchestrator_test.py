@@ -210,7 +210,8 @@ class Orchestrator(unittest.TestCase):
         own = options_of(subprocess.run([os.path.join(PROGRAMS, "sluice-compile"), "--help"],
                                         capture_output=True, text=True).stdout)
         self.assertEqual({option.split("=")[0] for option in given if option.startswith("--")},
-                         own - {"--help", "--version", "--service", "--farm",
+                         own - {"--help", "--version", "--service", "--farm", "--key",
+                                "--peer-key",
                                 "--graph-compiler-cache-dir"})  # with the key a second store
         result = self.compile(*given)
         self.assertEqual(result.returncode, 0, result.stderr)

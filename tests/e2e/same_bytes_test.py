@@ -32,7 +32,8 @@ NON_SEMANTIC = {"--threads": ["1", "2", "8", "0"], "--dump-dir": ["{}/dump"],
                 "--max-constant-bytes": ["2000000000"], "--error-format": ["text", "json"],
                 "--strict": [None], "--progress": ["text", "json"],
                 "--transport": ["pipe", "files", "zmq"], "--heartbeat": ["500"],
-                "--model": ["MODEL"], "--external-dir": ["{}"], "--service": [],
+                "--model": ["MODEL"], "--external-dir": ["{}"], "--service": [], "--key": [],
+                "--peer-key": [],
                 "--weights-beside": ["{}/later.om"]}
 
 

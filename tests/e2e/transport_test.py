@@ -294,6 +294,8 @@ class FailureHeader(Case):
 class Services(Case):
     def serve(self, stage, *options, endpoint=None, wait=True):
         endpoint = endpoint or "ipc://" + self.path(stage)
+        if endpoint.startswith("tcp://127.0.0.1"):
+            options += ("--insecure",)
         process = subprocess.Popen([program(stage), "--serve", endpoint, *options],
                                    stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.stderr.close)

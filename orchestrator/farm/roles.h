@@ -1,0 +1,13 @@
+// What the owner of a key may not do on a farm, when its key is that of clients or of workers.
+#pragma once
+
+#include <optional>
+
+#include "common/wire/channel.h"
+
+namespace sluice {
+
+// Returns the error of a message that the sender's key does not allow. Errors: kKeyRefused.
+std::optional<Error> role_violation(const Incoming& incoming);
+
+}  // namespace sluice
