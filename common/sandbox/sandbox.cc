@@ -9,11 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
-#include "common/sandbox/lazy_seccomp.h"
 #include "common/sandbox/limits.h"
 #include "common/sandbox/namespaces.h"
 
@@ -52,11 +51,12 @@ int first_forbidden_descriptor() {
 }
 
 // Libraries of Sluice lie beside its programs, or in the folder lib beside that.
-std::vector<std::string> program_folders() {
-  char own[PATH_MAX];
-  const ssize_t length = ::readlink("/proc/self/exe", own, sizeof(own));
-  const std::string program(own, length < 0 ? 0 : static_cast<size_t>(length));
-  const std::string folder = program.substr(0, program.rfind('/'));
+std::vector<std::string> program_folders(const std::string& program) {
+  std::error_code failed;
+  const std::string folder =
+      std::filesystem::canonical(program.empty() ? "/proc/self/exe" : program, failed)
+          .parent_path()
+          .string();
   return {folder, folder + "/../lib"};
 }
 
@@ -75,12 +75,15 @@ std::vector<std::string> library_path() {
 FileAccess access_of(const Sandbox& sandbox, Confined what) {
   FileAccess access{.readable = sandbox.readable, .writable = sandbox.writable, .executable = {}};
   access.readable.insert(access.readable.end(), std::begin(kSystem), std::end(kSystem));
-  for (const auto& folders : {library_path(), program_folders()})
+  for (const auto& folders : {library_path(), program_folders(sandbox.program)})
     access.readable.insert(access.readable.end(), folders.begin(), folders.end());
   access.writable.emplace_back("/dev/null");
-  access.makes_sockets = what == Confined::kFileUser;
+  if (what == Confined::kFileUser) {
+    access.makes_sockets = true;
+    access.readable.emplace_back("/proc");  // its children find themselves there
+  }
   if (what == Confined::kBody) return access;
-  access.executable = program_folders();
+  access.executable = program_folders(sandbox.program);
   access.executable.insert(access.executable.end(), std::begin(kLoaders), std::end(kLoaders));
   return access;
 }
@@ -162,7 +165,5 @@ Result<Layers> offered_layers() {
   if (read && layers) return layers;
   return make_error(ErrorCode::kIo, "this machine lets no process enter a sandbox");
 }
-
-void load_sandbox() { filter_for(-1); }
 
 }  // namespace sluice

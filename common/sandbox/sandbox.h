@@ -21,6 +21,7 @@ struct Sandbox {
   // Files and folders; what does not exist is skipped. Libraries of the system are always readable.
   std::vector<std::string> readable;
   std::vector<std::string> writable;  // readable, too
+  std::string program;                // that is run; empty: one beside this program
   uint64_t memory_bytes = 0;          // of data; 0: no limit, as for the others
   uint64_t cpu_seconds = 0;           // processor time of all threads
   uint64_t file_bytes = 0;            // of one file
@@ -62,10 +63,8 @@ class PreparedSandbox {
 // the layers that hold. Errors: kIo.
 Result<Layers> enter_sandbox(const Sandbox& sandbox);
 
-// Returns the layers that a sandbox has on this machine: a child enters one. Errors: kIo.
+// Returns the layers that a sandbox has on this machine: a child enters one. A process that forks
+// jobs calls it first, while it has one thread; its children find libseccomp loaded. Errors: kIo.
 Result<Layers> offered_layers();
-
-// Loads what preparing needs, before the process is forked.
-void load_sandbox();
 
 }  // namespace sluice

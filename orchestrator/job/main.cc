@@ -1,6 +1,7 @@
 #include "common/base/command_line.h"
 #include "common/base/memory.h"
 #include "common/base/program.h"
+#include "orchestrator/compile/sandbox.h"
 #include "orchestrator/job/job.h"
 #include "orchestrator/process/process.h"
 #include "orchestrator/report.h"
@@ -24,6 +25,11 @@ Options:
   --remote=URL  A second store behind it, over http:// or https://. What DIR lacks is taken from
                 there, and what jobs made is sent there; docs/farm.md.
   --threads=N   Worker threads of each stage; 0 means one per usable core.
+  --sandbox     Run each stage in a sandbox; docs/security.md. A limit asks for it, too.
+  --sandbox-memory=N      Most bytes of memory of a stage; those of the machine unless said
+                          otherwise.
+  --sandbox-seconds=N     Most seconds of processor time of a stage; 3600 unless said otherwise.
+  --sandbox-file-bytes=N  Most bytes of a file that a stage writes; 16 GiB unless said otherwise.
   -q, --quiet   Errors alone.
   --help        Print this.
   --version     Print the release.
@@ -40,6 +46,7 @@ sluice::Result<int> run(int argc, char** argv) {
                              .threads = line.text("--threads"),
                              .quiet = line.flag("--quiet")};
   SLUICE_ASSIGN(request.keys, sluice::read_keys(line.list("<key>"), line.text("--keys")));
+  SLUICE_ASSIGN(request.sandbox, sluice::sandbox_asked_for(line));
   if (line.has("--remote")) {
     SLUICE_ASSIGN(request.remote, sluice::parse_remote_url(line.text("--remote")));
   }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/base/result.h"
+#include "common/store/handed_over.h"
 #include "common/store/store.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
 
@@ -15,9 +16,11 @@ namespace sluice {
 // Threads may use one at the same time.
 class KernelStore {
  public:
-  // An empty path is a store that has no kernel and keeps none. Errors: kNotFound, when the program
-  // cannot read its own file.
-  static Result<KernelStore> open(const std::string& path);
+  // An empty path is a store that has no kernel and keeps none. new_kernels: a file that kernels
+  // are appended to in place of the store, which is then only read (common/store/handed_over.h);
+  // empty: none. Errors: kNotFound, when the program cannot read its own file; those of opening
+  // that file.
+  static Result<KernelStore> open(const std::string& path, const std::string& new_kernels);
   // Warns when the folder could not be used.
   ~KernelStore();
   KernelStore(KernelStore&&) = default;
@@ -33,6 +36,7 @@ class KernelStore {
 
   std::unique_ptr<Store> store_;
   std::string build_;  // of the generator
+  mutable std::optional<HandedOver> handed_over_;
 };
 
 }  // namespace sluice
