@@ -100,8 +100,6 @@ constexpr std::array kTable = {
               "the name that the compiled model gets later, which files of weights are put beside"},
     OptionRow{"new-kernels", kNonSemantic, "",
               "file that kernels are appended to in place of the store"},
-    OptionRow{"sandbox", kNonSemantic, "off", "each stage runs in a sandbox", "on|off", -1, 0,
-              true},
     OptionRow{"no-sandbox", kNonSemantic, "off", "jobs of a service run without a sandbox",
               "on|off", -1, 0, true},
     OptionRow{"sandbox-memory", kNonSemantic, "0",

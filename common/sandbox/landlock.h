@@ -24,7 +24,8 @@ class FileRules {
 
   int version() const { return version_; }  // of Landlock; 0: there is none
   // Enforces them for the calling process, for good, and lets it read its own folder of /proc
-  // and open the file that is its standard input again. Is safe in a signal handler. Returns false when that fails.
+  // and open the file that is its standard input again. Is safe in a signal
+  // handler. Returns false when that fails.
   bool enforce() const noexcept;
 
  private:

@@ -88,12 +88,8 @@ FileAccess access_of(const Sandbox& sandbox, Confined what) {
   return access;
 }
 
-// Building a filter takes a millisecond, so it is built once for each number.
-const CallFilter& filter_for(int program) {
-  if (program < 0) {
-    static const CallFilter filter = CallFilter::make(-1);
-    return filter;
-  }
+// Building the filter takes milliseconds, so it is built once.
+const CallFilter& filter() {
   static const CallFilter filter = CallFilter::make(first_forbidden_descriptor());
   return filter;
 }
@@ -104,19 +100,21 @@ Result<PreparedSandbox> PreparedSandbox::prepare(const Sandbox& sandbox, Confine
   PreparedSandbox prepared(sandbox, what);
   SLUICE_ASSIGN(prepared.files_, FileRules::make(access_of(sandbox, what)));
   if (what == Confined::kFileUser) return prepared;
-  if (what == Confined::kProgram) prepared.program_ = first_forbidden_descriptor();
-  prepared.calls_ = filter_for(prepared.program_);
+  prepared.program_ = first_forbidden_descriptor();
+  prepared.calls_ = filter();
   return prepared;
 }
 
 Layers PreparedSandbox::enter(int program) noexcept {
   Layers layers;
-  if (program_ >= 0 && ::dup3(program, program_, O_CLOEXEC) < 0 && errno != EINVAL) return {};
+  // In a body that number stays free, so nothing can be executed.
+  if (what_ == Confined::kBody) ::close(program_);
+  if (what_ == Confined::kProgram && ::dup3(program, program_, O_CLOEXEC) < 0) return {};
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return {};
   if (what_ != Confined::kFileUser) {
     if (!forbid_core_dumps() || !limit_memory(limits_.memory_bytes) ||
         !limit_cpu(limits_.cpu_seconds) || !limit_files(limits_.file_bytes) ||
-        !limit_descriptors(static_cast<uint64_t>(program_ >= 0 ? program_ : kMaxDescriptors)))
+        !limit_descriptors(static_cast<uint64_t>(program_)))
       return {};
     layers.limits = true;
     enter_namespaces(layers);

@@ -54,7 +54,7 @@ class PreparedSandbox {
 
   Confined what_;
   Sandbox limits_;
-  int program_ = -1;  // the descriptor that may be executed
+  int program_ = -1;  // the only descriptor that may be executed: no other can get its number
   FileRules files_;
   CallFilter calls_;
 };

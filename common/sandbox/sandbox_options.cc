@@ -17,23 +17,23 @@ uint64_t memory_of_machine() {
   return pages > 0 && bytes > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(bytes) : 0;
 }
 
+// Returns the value of an option; that of the table when it is not given.
+Result<uint64_t> limit(std::string_view option, std::string value) {
+  const OptionRow& row = *find_option(option);
+  if (value.empty()) value = row.fallback;
+  SLUICE_TRY(check_option_value(row, value));
+  uint64_t number = 0;
+  std::from_chars(value.data(), value.data() + value.size(), number);
+  return number;
+}
+
 }  // namespace
 
 Result<Sandbox> sandbox_of_options(const std::function<std::string(std::string_view name)>& text) {
   Sandbox sandbox;
-  struct Limit {
-    std::string_view option;
-    uint64_t& value;
-  };
-  for (const Limit& limit : {Limit{"sandbox-memory", sandbox.memory_bytes},
-                             Limit{"sandbox-seconds", sandbox.cpu_seconds},
-                             Limit{"sandbox-file-bytes", sandbox.file_bytes}}) {
-    const OptionRow& row = *find_option(limit.option);
-    std::string value = text(limit.option);
-    if (value.empty()) value = row.fallback;
-    SLUICE_TRY(check_option_value(row, value));
-    std::from_chars(value.data(), value.data() + value.size(), limit.value);
-  }
+  SLUICE_ASSIGN(sandbox.memory_bytes, limit("sandbox-memory", text("sandbox-memory")));
+  SLUICE_ASSIGN(sandbox.cpu_seconds, limit("sandbox-seconds", text("sandbox-seconds")));
+  SLUICE_ASSIGN(sandbox.file_bytes, limit("sandbox-file-bytes", text("sandbox-file-bytes")));
   if (sandbox.memory_bytes == 0) sandbox.memory_bytes = memory_of_machine();
   return sandbox;
 }

@@ -103,7 +103,6 @@ void deny_processes(FilterBuilder& filter, int program) {
     filter.deny(call, {differs(0, kOwnNumber)});
   // The program that this process becomes is executed through a descriptor above all that the
   // limit of descriptors allows, and is closed then: no later one can get this number.
-  if (program < 0) return filter.deny("execveat");
   filter.deny("execveat", {differs(0, static_cast<uint64_t>(program))});
   filter.deny("execveat", {differs(4, AT_EMPTY_PATH)});
 }

@@ -10,7 +10,7 @@ namespace sluice {
 class CallFilter {
  public:
   CallFilter() = default;
-  // program: a descriptor that may be executed, or -1. Empty when libseccomp cannot be loaded.
+  // program: the only descriptor that may be executed. Empty when libseccomp cannot be loaded.
   static CallFilter make(int program);
 
   bool is_empty() const { return instructions_.empty(); }

@@ -235,15 +235,15 @@ Result<void> serve_jobs(const Stage& stage, const Options& options) {
   service.jobs = static_cast<size_t>(thread_count(jobs));
   const std::string program = stage_program(stage.id), store_folder = options.text("store");
   SLUICE_ASSIGN(const std::optional<Sandbox> sandbox, sandbox_of_jobs(options));
-  std::string held;  // the layers of the sandbox
+  std::string held, missing;  // by the sandbox
   if (sandbox) {
     SLUICE_ASSIGN(const Layers layers, offered_layers());
-    held = ", jobs in a sandbox: " + layers_text(layers);
-    if (const std::string missing = missing_text(layers); !missing.empty())
-      log_warning(program, "the sandbox is not whole: " + missing);
+    held = fmt::format("jobs in a sandbox ({}) at ", layers_text(layers));
+    missing = missing_text(layers);
   }
   service.ready = [&](const std::string& endpoint) {
-    log_line(program, "serves", endpoint + held);
+    log_line(program, "serves", held + endpoint);
+    if (!missing.empty()) log_warning(program, "the sandbox is not whole: " + missing);
   };
   if (sandbox) service.max_seconds = sandbox->cpu_seconds * kClockFactor;
   Store store(store_folder);

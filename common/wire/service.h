@@ -16,7 +16,7 @@ namespace sluice {
 struct ServiceOptions {
   std::string endpoint;
   uint64_t max_frame = kMaxFrameBytes;
-  size_t jobs = 1;  // at once; the others wait
+  size_t jobs = 1;           // at once; the others wait
   uint64_t max_seconds = 0;  // that a job may take, by the clock; 0: any
   // Called with what a job that succeeded has handed over, if anything.
   std::function<void(std::span<const std::byte> bytes)> keep = [](const auto&) {};

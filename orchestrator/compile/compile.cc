@@ -285,6 +285,7 @@ class Compilation {
       // A graph may carry --external-weight, too.
       if (i + 1 == kStageNames.size() && builds() && (asks_for_weight_files() || first_ > 0))
         stage.options.push_back("--weights-beside=" + model_name());
+      if (!request_.stats.empty()) SLUICE_TRY(make_directories(stats_folder(stage.name)));
       if (request_.sandbox) SLUICE_TRY(confine(i, stage));
       stages.push_back(std::move(stage));
     }
@@ -298,7 +299,6 @@ class Compilation {
     allow_options(stage.options, sandbox);
     if (!request_.dump_dir.empty()) SLUICE_TRY(make_directories(dump_folder(i)));
     if (!request_.stats.empty()) {
-      SLUICE_TRY(make_directories(stats_folder(stage.name)));
       sandbox.writable.push_back(stats_folder(stage.name));
     }
     if (builds() && i == last_.stage && asks_for_weight_files()) {

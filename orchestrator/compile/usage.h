@@ -65,7 +65,8 @@ Non-semantic options: they do not change the product.
                          [default: 1000].
   --sandbox              Run each stage in a sandbox: no network, no other process, no file but its
                          inputs; docs/security.md. A limit asks for it, too.
-  --sandbox-memory=N     Most bytes of memory of a stage; those of the machine unless said otherwise.
+  --sandbox-memory=N     Most bytes of memory of a stage; those of the machine unless said
+                         otherwise.
   --sandbox-seconds=N    Most seconds of processor time of a stage, of all its threads; 3600 unless
                          said otherwise. After five times as many it is ended, too.
   --sandbox-file-bytes=N  Most bytes of a file that a stage writes; 16 GiB unless said otherwise.

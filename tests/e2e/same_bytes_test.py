@@ -33,7 +33,9 @@ NON_SEMANTIC = {"--threads": ["1", "2", "8", "0"], "--dump-dir": ["{}/dump"],
                 "--strict": [None], "--progress": ["text", "json"],
                 "--transport": ["pipe", "files", "zmq"], "--heartbeat": ["500"],
                 "--model": ["MODEL"], "--external-dir": ["{}"], "--service": [],
-                "--weights-beside": ["{}/later.om"]}
+                "--weights-beside": ["{}/later.om"], "--sandbox": [None],
+                "--sandbox-memory": ["8000000000"], "--sandbox-seconds": ["600"],
+                "--sandbox-file-bytes": ["100000000"]}
 
 
 def make_model(path):

@@ -135,8 +135,9 @@ class Case(unittest.TestCase):
             return file.read()
 
     def compile(self, *options, source=None, stdout=subprocess.PIPE):
-        return subprocess.run([os.path.join(self.programs, "sluice-compile"), *options,
-                               *(["--profile=" + PROFILE] if source is None else []), source or self.model],
+        profile = ["--profile=" + PROFILE] if source is None else []
+        return subprocess.run([os.path.join(self.programs, "sluice-compile"), *options, *profile,
+                               source or self.model],
                               stdout=stdout, stderr=subprocess.PIPE, timeout=300,
                               env=self.environment, cwd=self.path("out"))
 
@@ -149,7 +150,7 @@ class Case(unittest.TestCase):
 
 
 class SameBytes(Case):
-    def ways(self):
+    def strategies(self):
         for transport in ("pipe", "files", "zmq"):
             yield ["--transport", transport]
             yield ["--transport", transport, "--stats", self.path("out/stats.json")]
@@ -162,8 +163,9 @@ class SameBytes(Case):
     def check(self, make):
         make(self.model)
         expected = self.made("-q")
-        for way in self.ways():
-            self.assertEqual(self.made("-q", "--sandbox", *way), expected, way)
+        for strategy in self.strategies():
+            self.assertEqual(self.made("-q", "--sandbox", *strategy), expected,
+                             strategy)
         result = self.compile("-q", "--sandbox")
         self.assertEqual(result.stdout, expected, "a pipe")
 
@@ -197,10 +199,14 @@ class SameBytes(Case):
         entries = lambda store: sorted(
             os.path.join(os.path.relpath(folder, store), name)
             for folder, _, names in os.walk(store) for name in names)
+        kept = lambda store: [name for name in entries(store) if name.startswith("records")]
         for option, store in (("--threads=1", "without"), ("--sandbox", "with")):
             self.made("-q", option, "--store", self.path("store"))  # graphs name this folder
             os.rename(self.path("store"), self.path(store))
-        self.assertEqual(entries(self.path("with")), entries(self.path("without")))
+        # The lowered graph holds the kernels itself: the stage that wrote it could not store them.
+        self.assertEqual(kept(self.path("with")), kept(self.path("without")))
+        again = [set(entries(self.path(store))) for store in ("with", "without")]
+        self.assertEqual(len(again[0] ^ again[1]), 2)
 
     def test_layers_are_told(self):
         make_mlp(self.model)
@@ -209,14 +215,59 @@ class SameBytes(Case):
         self.assertNotIn("sandbox", self.compile("-o", self.out).stderr.decode())
 
 
+class Services(Case):
+    def setUp(self):
+        super().setUp()
+        make_mlp(self.model)
+
+    def serve(self, stage, *options):
+        process = subprocess.Popen([os.path.join(self.programs, "sluice-" + stage), "--serve",
+                                    "ipc://" + tempfile.mktemp(dir=self.folder), *options],
+                                   stderr=subprocess.PIPE, text=True, env=self.environment)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        line = process.stderr.readline()
+        return process, line, ["--transport=zmq", f"--service={stage}={line.split()[-1]}"]
+
+    def test_tell_what_holds(self):
+        self.assertIn("serves jobs in a sandbox (rlimits", self.serve("build")[1])
+        self.assertNotIn("sandbox", self.serve("optimize", "--no-sandbox")[1])
+
+    def test_give_the_same_bytes(self):
+        expected = self.made("-q")
+        for options in ([], ["--no-sandbox"]):
+            uses = [self.serve(stage, "--allow-path", self.folder, *options)[2]
+                    for stage in STAGES]
+            self.assertEqual(self.made("-q", *(word for use in uses for word in use[1:]),
+                                       "--transport=zmq"), expected)
+
+    def test_keep_kernels(self):
+        store = self.path("store")
+        _, _, use = self.serve("subgraph-optimize", "--allow-path", self.folder, "--store", store)
+        self.made("-q", "--store", store, *use)
+        kinds = [self.read(os.path.join(folder, name)).splitlines()[1]
+                 for folder, _, names in os.walk(os.path.join(store, "records")) for name in names]
+        self.assertIn(b"kernel", kinds)
+
+    def test_jobs_have_limits(self):
+        process, _, use = self.serve("subgraph-optimize", "--allow-path", self.folder,
+                                     "--sandbox-memory=12000000")
+        for _ in range(2):  # the service stays up
+            result = self.compile("-o", self.out, "-q", *use)
+            self.assertEqual(result.returncode, 5)
+            self.assertIn(b"SL1008", result.stderr)
+            self.assertIsNone(process.poll())
+
+
 class Limits(Case):
     def setUp(self):
         super().setUp()
         make_mlp(self.model)
 
-    def refused(self, *options, says, ways=("pipe", "files")):
-        for way in ways:
-            result = self.compile("-o", self.out, "-q", "--transport", way, *options)
+    def refused(self, *options, says, transports=("pipe", "files")):
+        for transport in transports:
+            result = self.compile("-o", self.out, "-q", "--transport", transport, *options)
             text = result.stderr.decode()
             self.assertEqual(result.returncode, 5, text)
             self.assertEqual(text.count("error"), 1, text)
@@ -231,7 +282,7 @@ class Limits(Case):
 
     def test_files(self):
         self.refused("--sandbox-file-bytes=2000", says="2000 bytes of a file that "
-                     "--sandbox-file-bytes allows", ways=("files",))
+                     "--sandbox-file-bytes allows", transports=("files",))
 
     def test_store(self):
         result = self.compile("-o", self.out, "-q", "--sandbox-memory=12000000", "--store",
@@ -287,8 +338,9 @@ class Evil(Case):
         self.needs("seccomp")
         self.replace("optimize")
         self.environment["EVIL"] = "all"
-        for way in (["--transport=pipe"], ["--transport=files"], ["--store", self.path("store")]):
-            result = self.compile("-o", self.out, "-q", "--sandbox", *way)
+        for strategy in (["--transport=pipe"], ["--transport=files"],
+                         ["--store", self.path("store")]):
+            result = self.compile("-o", self.out, "-q", "--sandbox", *strategy)
             text = result.stderr.decode()
             self.assertEqual(result.returncode, 3, text)
             lines = [line.split(": ", 1) for line in text.splitlines()]
@@ -316,8 +368,9 @@ class Evil(Case):
     def test_does_not_compute_forever(self):
         self.replace("partition")
         self.environment["EVIL"] = "spin"
-        for way in ("pipe", "files"):
-            result = self.compile("-o", self.out, "-q", "--sandbox-seconds=1", "--transport", way)
+        for transport in ("pipe", "files"):
+            result = self.compile("-o", self.out, "-q", "--sandbox-seconds=1", "--transport",
+                                  transport)
             self.assertEqual(result.returncode, 5, result.stderr)
             self.assertIn(b"1 seconds of processor time that --sandbox-seconds allows",
                           result.stderr)
@@ -325,9 +378,10 @@ class Evil(Case):
     def test_does_not_wait_forever(self):
         self.replace("partition")
         self.environment["EVIL"] = "sleep"
-        for way in ("pipe", "files"):
+        for transport in ("pipe", "files"):
             start = time.monotonic()
-            result = self.compile("-o", self.out, "-q", "--sandbox-seconds=1", "--transport", way)
+            result = self.compile("-o", self.out, "-q", "--sandbox-seconds=1", "--transport",
+                                  transport)
             self.assertEqual(result.returncode, 5, result.stderr)
             self.assertIn(b"has not ended after 5 seconds", result.stderr)
             self.assertLess(time.monotonic() - start, 60)
