@@ -16,7 +16,7 @@ from check_style import check_style
 
 BASE, SYMBOLIC, IR, OPS = "common/base", "common/symbolic", "common/ir", "common/ops"
 TENSORFILE, WIRE, LOOP = "common/tensorfile", "common/wire", "common/loop"
-STORE = "common/store"
+STORE, SANDBOX = "common/store", "common/sandbox"
 UP_TO_OPS = [BASE, SYMBOLIC, IR, OPS]
 READERS = UP_TO_OPS + ["common/text", "common/graphfile", "common/eval", TENSORFILE]
 UP_TO_PASS = READERS + [LOOP, "common/target", "common/verify", "common/pass"]
@@ -30,13 +30,14 @@ RUNTIME = READERS + [OMFILE, "common/target", "runtime"]
 # common includes runtime.
 ALLOWED = {
     "common/base": [],
+    "common/sandbox": [BASE],
     "common/store": [BASE],
     "common/symbolic": [BASE],
     "common/ir": [BASE, SYMBOLIC],
     "common/ops": [BASE, SYMBOLIC, IR],
     "common/loop": UP_TO_OPS,
     "common/tensorfile": [BASE],
-    "common/wire": [BASE],
+    "common/wire": [BASE, SANDBOX],
     "common/omfile": [BASE, SYMBOLIC],
     "common/omcheck": [BASE, SYMBOLIC, OMFILE],
     "common/text": UP_TO_OPS,
@@ -46,7 +47,7 @@ ALLOWED = {
     "common/target": READERS + [LOOP],
     "common/verify": READERS + ["common/target"],
     "common/pass": READERS + ["common/target", "common/verify"],
-    "common/stage": UP_TO_PASS + [WIRE],
+    "common/stage": UP_TO_PASS + [WIRE, SANDBOX, STORE],
     "common/tools": UP_TO_STAGE + [OMFILE, OMCHECK],
     "stages": UP_TO_STAGE,
     "stages/subgraph-optimize": UP_TO_STAGE + KERNEL_ABI + [STORE, OMFILE],
@@ -55,7 +56,7 @@ ALLOWED = {
     "runtime": RUNTIME,
     "runtime/loader": [BASE, SYMBOLIC, OMFILE, "runtime/device"],
     "runtime/device": [BASE, SYMBOLIC, "common/target/profile.h"],
-    "orchestrator": [BASE, STORE, WIRE, TENSORFILE, OMFILE, "common/graphfile/header.h",
+    "orchestrator": [BASE, STORE, SANDBOX, WIRE, TENSORFILE, OMFILE, "common/graphfile/header.h",
                      "common/target/profile.h"],
     "scripts": [BASE, TENSORFILE],
     "tests": ["common", "runtime", "stages", "orchestrator/farm/farm_job.h"],
@@ -77,6 +78,7 @@ ONLY_IN = {
     r"graph_generated\.h": ["common/graphfile/"],
     r"nlohmann/.*": ["common/base/json.cc"],
     r"llvm/.*|llvm-c/.*": ["stages/subgraph-optimize/"],
+    r"seccomp\.h": ["common/sandbox/"],
     r"openssl/.*": ["common/base/digest.cc"],
     r"curl/.*": ["orchestrator/store/lazy_curl.h"],
     r"zlib\.h": ["common/tensorfile/", "common/graphfile/", "common/wire/farm_frames.cc"],

@@ -16,6 +16,8 @@ using enum OptionKind;
 constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxFrameBytes = int64_t{1} << 40;
 constexpr int64_t kMaxConstantBytes = int64_t{1} << 60;
+constexpr int64_t kMaxBytes = int64_t{1} << 60;
+constexpr int64_t kMaxSeconds = int64_t{1} << 30;
 constexpr int64_t kMaxNodes = std::numeric_limits<int64_t>::max();
 
 // The one table of options. A new row needs a sentence here and a line in the --help of the stages
@@ -103,6 +105,17 @@ constexpr std::array kTable = {
               "list of kernels to generate for the store, with the graphs that want them"},
     OptionRow{"weights-beside", kNonSemantic, "",
               "the name that the compiled model gets later, which files of weights are put beside"},
+    OptionRow{"new-kernels", kNonSemantic, "",
+              "file that kernels are appended to in place of the store"},
+    OptionRow{"no-sandbox", kNonSemantic, "off", "jobs of a service run without a sandbox",
+              "on|off", -1, 0, true},
+    OptionRow{"sandbox-memory", kNonSemantic, "0",
+              "most bytes of memory in a sandbox; 0 means those of the machine", "", kMaxBytes},
+    OptionRow{"sandbox-seconds", kNonSemantic, "3600",
+              "most seconds of processor time in a sandbox; five times as many pass at most", "",
+              kMaxSeconds, 1},
+    OptionRow{"sandbox-file-bytes", kNonSemantic, "17179869184",
+              "most bytes of a file that is written in a sandbox", "", kMaxBytes, 1},
     OptionRow{"kernels-from", kNonSemantic, "",
               "compiled model to take kernels from, in place of generating them"},
 };
@@ -174,7 +187,7 @@ bool names_file(std::string_view option) {
       "stats",          "split",        "store",          "allow-path",
       "propose-sizes",  "kernel",       "modify-mixlist", "customize-dtypes",
       "weights-beside", "kernels-from", "kernels",        "key",
-      "allow-keys"};
+      "allow-keys",     "new-kernels"};
   return std::find(std::begin(kNames), std::end(kNames), option) != std::end(kNames);
 }
 

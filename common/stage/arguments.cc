@@ -49,6 +49,12 @@ Service options:
   --allow-path=DIR      Jobs may name files below DIR.
   --max-frame=BYTES     Most bytes of one frame, such as a graph.
   --jobs=N              Run at most N jobs at once; 0 means one per usable core.
+  --no-sandbox          Run jobs with all rights of the service. Otherwise each is in a sandbox, in
+                        which it may read what is below --allow-path, write its output, and start
+                        no process and no connection; docs/security.md.
+  --sandbox-memory=N    Most bytes of memory of a job; 0 means those of the machine.
+  --sandbox-seconds=N   Most seconds of processor time of a job [default: 3600].
+  --sandbox-file-bytes=N  Most bytes of one file that a job writes [default: 17179869184].
 )";
 
 // Options that name passes belong to one stage only.

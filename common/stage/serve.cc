@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "common/base/files.h"
 #include "common/base/log.h"
@@ -10,9 +11,13 @@
 #include "common/base/parallel.h"
 #include "common/base/program.h"
 #include "common/base/store.h"
+#include "common/sandbox/sandbox.h"
+#include "common/sandbox/sandbox_options.h"
 #include "common/stage/failure.h"
 #include "common/stage/run_stage.h"
 #include "common/stage/stats.h"
+#include "common/store/build_id.h"
+#include "common/store/handed_over.h"
 #include "common/wire/client.h"
 #include "common/wire/service.h"
 
@@ -21,12 +26,32 @@ namespace {
 
 // Options that a job cannot set: those of the service, and those that the job's Result and frames
 // replace.
-constexpr std::string_view kNotOfJobs[] = {
-    "serve",        "allow-path",    "max-frame", "jobs",    "store", "stats",      "split",
-    "error-format", "propose-sizes", "kernel",    "kernels", "key",   "allow-keys", "insecure"};
-constexpr std::string_view kBesideServe[] = {"serve",      "allow-path", "max-frame",    "jobs",
-                                             "store",      "quiet",      "error-format", "key",
-                                             "allow-keys", "insecure"};
+constexpr std::string_view kNotOfJobs[] = {"serve",
+                                           "allow-path",
+                                           "max-frame",
+                                           "jobs",
+                                           "store",
+                                           "stats",
+                                           "split",
+                                           "error-format",
+                                           "propose-sizes",
+                                           "kernel",
+                                           "kernels",
+                                           "key",
+                                           "allow-keys",
+                                           "insecure",
+                                           "new-kernels",
+                                           "no-sandbox",
+                                           "sandbox-memory",
+                                           "sandbox-seconds",
+                                           "sandbox-file-bytes"};
+constexpr std::string_view kBesideServe[] = {"serve",           "allow-path",
+                                             "max-frame",       "jobs",
+                                             "store",           "quiet",
+                                             "error-format",    "key",
+                                             "allow-keys",      "insecure",
+                                             "no-sandbox",      "sandbox-memory",
+                                             "sandbox-seconds", "sandbox-file-bytes"};
 
 bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -65,10 +90,20 @@ class AllowedFolder {
   std::string folder_;
 };
 
+std::string folder_of(const std::string& file) {
+  return std::filesystem::path(file).parent_path().string();
+}
+
 class JobRunner {
  public:
-  JobRunner(const Stage& stage, std::string folder, std::string store)
-      : stage_(stage), allowed_(std::move(folder)), store_(std::move(store)) {}
+  // sandbox: limits of jobs; nothing: they run without one.
+  JobRunner(const Stage& stage, std::string folder, std::string store,
+            std::optional<Sandbox> sandbox)
+      : stage_(stage),
+        folder_(folder),
+        allowed_(std::move(folder)),
+        store_(std::move(store)),
+        sandbox_(std::move(sandbox)) {}
 
   pb::Result run(const pb::Job& job) const {
     pb::Result result;
@@ -103,16 +138,44 @@ class JobRunner {
     if (!job.output().empty() && allowed_.holds(job.output())) {
       args.output = job.output();
       result.set_output(job.output());
-    } else if (job.store() && !store_.empty() && stage_.id == StageId::kBuild) {
+    }
+    if (sandbox_) SLUICE_TRY(enter(args));
+    if (args.output != "-") return run_stage(stage_, args, run);
+    if (job.store() && !store_.empty() && stage_.id == StageId::kBuild) {
       return run_into_store(args, run, result);
     }
     return run_stage(stage_, args, run);
   }
 
+  // Puts this process, which belongs to the job alone, into a sandbox: it reads what the service
+  // may read, and writes beside its output.
+  Result<void> enter(StageArgs& args) const {
+    Sandbox sandbox = *sandbox_;
+    if (!folder_.empty()) sandbox.readable.push_back(folder_);
+    if (!store_.empty()) {
+      sandbox.readable.push_back(store_);
+      SLUICE_TRY(allow_constants(store_, sandbox));
+    }
+    if (args.output != "-") sandbox.writable.push_back(folder_of(args.output));
+    if (const std::string dumps = args.options.text("dump-dir"); !dumps.empty()) {
+      SLUICE_TRY(make_directories(dumps));
+      sandbox.writable.push_back(dumps);
+    }
+    if (const std::string model = args.options.text("weights-beside"); allowed_.holds(model))
+      sandbox.writable.push_back(folder_of(model));
+    if (stage_.id == StageId::kSubgraphOptimize && !store_.empty())
+      SLUICE_TRY(
+          args.options.set("new-kernels", fmt::format("/proc/self/fd/{}", wire::kHandedOver)));
+    SLUICE_TRY(enter_sandbox(sandbox));
+    return {};
+  }
+
   // Runs a job whose output may be too large for a frame.
   Result<void> run_into_store(StageArgs& args, StageRun& run, pb::Result& result) const {
-    SLUICE_TRY(make_directories(store_));
-    SLUICE_ASSIGN(TemporaryFile file, TemporaryFile::create(store_ + "/job"));
+    // In a folder of artifacts, which a sandbox lets it write.
+    const std::string folder = store_ + "/00";
+    SLUICE_TRY(make_directories(folder));
+    SLUICE_ASSIGN(TemporaryFile file, TemporaryFile::create(folder + "/job"));
     args.output = file.path_of_descriptor();
     SLUICE_TRY(run_stage(stage_, args, run));
     SLUICE_ASSIGN(const Digest digest, move_into_store(store_, std::move(file)));
@@ -139,8 +202,10 @@ class JobRunner {
   }
 
   const Stage& stage_;
+  std::string folder_;  // empty: none
   AllowedFolder allowed_;
   std::string store_;  // empty: none
+  std::optional<Sandbox> sandbox_;
 };
 
 Result<void> check_alone(const ParsedArguments& parsed) {
@@ -165,6 +230,23 @@ std::string refused_text(const RefusedPeer& peer) {
   return text;
 }
 
+Result<std::optional<Sandbox>> sandbox_of_jobs(const Options& options) {
+  if (options.flag("no-sandbox")) return std::optional<Sandbox>();
+  SLUICE_ASSIGN(Sandbox sandbox,
+                sandbox_of_options([&](std::string_view name) { return options.text(name); }));
+  return std::optional<Sandbox>(std::move(sandbox));
+}
+
+// Moves the kernels that a job has generated into the store, which it could not write itself.
+void keep_kernels(std::span<const std::byte> entries, Store& store, const std::string& program) {
+  const auto taken = within_memory([&]() -> Result<void> {
+    SLUICE_ASSIGN(const std::string build, own_build_id());
+    return take_handed_over(entries, {.kind = "kernel", .build = build, .artifact = "object"},
+                            store);
+  });
+  if (!taken) log_warning(program, taken.error().message);
+}
+
 Result<void> serve_jobs(const Stage& stage, const Options& options) {
   ServiceOptions service{.endpoint = options.text("serve"),
                          .keys = {.key = options.text("key"),
@@ -179,13 +261,23 @@ Result<void> serve_jobs(const Stage& stage, const Options& options) {
   SLUICE_ASSIGN(const int64_t jobs, options.integer("jobs", 0, find_option("jobs")->maximum));
   service.max_frame = static_cast<uint64_t>(max_frame);
   service.jobs = static_cast<size_t>(thread_count(jobs));
+  const std::string program = stage_program(stage.id), store_folder = options.text("store");
+  SLUICE_ASSIGN(const std::optional<Sandbox> sandbox, sandbox_of_jobs(options));
+  std::string held, missing;  // by the sandbox
+  if (sandbox) {
+    SLUICE_ASSIGN(const Layers layers, offered_layers());
+    held = fmt::format("jobs in a sandbox ({}) at ", layers_text(layers));
+    missing = missing_text(layers);
+  }
   service.ready = [&](const std::string& endpoint) {
-    log_line(stage_program(stage.id), "serves", endpoint);
+    log_line(program, "serves", held + endpoint);
+    if (!missing.empty()) log_warning(program, "the sandbox is not whole: " + missing);
   };
-  service.refused = [&](const RefusedPeer& peer) {
-    log_warning(stage_program(stage.id), refused_text(peer));
-  };
-  const JobRunner runner(stage, allowed, options.text("store"));
+  service.refused = [&](const RefusedPeer& peer) { log_warning(program, refused_text(peer)); };
+  if (sandbox) service.max_seconds = sandbox->cpu_seconds * kClockFactor;
+  Store store(store_folder);
+  service.keep = [&](std::span<const std::byte> entries) { keep_kernels(entries, store, program); };
+  const JobRunner runner(stage, allowed, store_folder, sandbox);
   return serve(service, [&runner](const pb::Job& job) { return runner.run(job); });
 }
 

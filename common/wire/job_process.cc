@@ -50,8 +50,9 @@ Result<Descriptor> input_file(const Payload& graph) {
   ::dup2(files.output.get(), STDOUT_FILENO);
   ::dup2(files.messages.get(), STDERR_FILENO);
   ::dup2(files.report.get(), kReport);
+  ::dup2(files.handed_over.get(), kHandedOver);
   // Closes sockets of the service and files of other jobs.
-  ::syscall(SYS_close_range, kReport + 1, ~0u, 0);
+  ::syscall(SYS_close_range, kHandedOver + 1, ~0u, 0);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -83,11 +84,17 @@ int wait_for_end(pid_t pid) {
 Error error_of_death(int status) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(ExitClass::kResource)) {
     return make_error(ErrorCode::kLimit, "the job's memory ran out")
-        .with_hint("give the service more memory, or let it run fewer --jobs");
+        .with_hint(
+            "give the service more memory, or its jobs (--sandbox-memory), or let it run fewer "
+            "--jobs");
   }
   if (!WIFSIGNALED(status))
     return make_error(ErrorCode::kStageFailed, "the job ended without a result");
   const int signal = WTERMSIG(status);
+  if (signal == SIGXCPU) {
+    return make_error(ErrorCode::kLimit, "the job used all the processor time that it may have")
+        .with_hint("start the service with a larger --sandbox-seconds");
+  }
   const bool killed = is_signal_from_outside(signal);
   Error error = make_error(killed ? ErrorCode::kStageKilled : ErrorCode::kStageFailed,
                            "the job ended with signal {} ({})", signal, ::strsignal(signal));
@@ -130,7 +137,8 @@ bool is_kept(const pb::Result& result) {
 Result<JobProcess> start_job(const pb::Job& job, const Payload& graph, const JobBody& body) {
   JobProcess process;
   SLUICE_ASSIGN(const Descriptor input, input_file(graph));
-  for (Descriptor* file : {&process.output, &process.messages, &process.report}) {
+  for (Descriptor* file :
+       {&process.output, &process.messages, &process.report, &process.handed_over}) {
     SLUICE_ASSIGN(*file, memory_file());
   }
   const pid_t service = ::getpid();
@@ -164,6 +172,10 @@ JobEnd end_job(JobProcess process, uint64_t max_frame) {
     } else {
       end.result = failed_result(output.error());
     }
+  }
+  if (reported && end.result.exit_code() == 0) {
+    auto handed_over = map_output(process.handed_over, max_frame);
+    if (handed_over) end.handed_over = std::move(handed_over).value();
   }
   // The line about exhausted memory is the error itself.
   if (reported) end.result.set_messages(text_of_file(process.messages, kMaxMessageBytes));

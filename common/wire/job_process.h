@@ -14,13 +14,15 @@
 namespace sluice::wire {
 
 // Runs in the process of the job: standard input is the graph, standard output a file for the job's
-// output, standard error one for its messages.
+// output, standard error one for its messages, kHandedOver one for what the service is to keep.
 using JobBody = std::function<pb::Result(const pb::Job& job)>;
+
+inline constexpr int kHandedOver = 4;
 
 struct JobProcess {
   pid_t pid = 0;
   Descriptor handle;  // readable when the process has ended
-  Descriptor output, messages, report;
+  Descriptor output, messages, report, handed_over;
 };
 
 // Starts the process. Errors: kIo.
@@ -29,6 +31,7 @@ Result<JobProcess> start_job(const pb::Job& job, const Payload& graph, const Job
 struct JobEnd {
   pb::Result result;
   Payload output;
+  Payload handed_over;
 };
 
 // Returns the result of a process that has ended. A job that died has an error that names the

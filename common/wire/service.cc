@@ -42,6 +42,7 @@ struct Entry {
   Clock::time_point next_beat = Clock::now();
   milliseconds heartbeat{kHeartbeatMs};
   bool done = false;
+  Clock::time_point started = Clock::now();  // its process
 };
 
 class Service {
@@ -180,6 +181,7 @@ class Service {
       entry.graph = {};
       if (started) {
         entry.process = std::move(started).value();
+        entry.started = Clock::now();
         ++running;
       } else {
         answer(entry, wire::failed_result(started.error()), {});
@@ -187,9 +189,25 @@ class Service {
     }
   }
 
+  bool is_over(const Entry& entry) const {
+    return entry.process && options_.max_seconds > 0 &&
+           Clock::now() - entry.started > std::chrono::seconds(options_.max_seconds);
+  }
+
+  Error clock_error() const {
+    return make_error(ErrorCode::kLimit, "the job has not ended after {} seconds",
+                      options_.max_seconds)
+        .with_hint("start the service with a larger --sandbox-seconds, of which it is a multiple");
+  }
+
   void beat() {
     for (Entry& entry : entries_) {
       if (entry.done || entry.next_beat > Clock::now()) continue;
+      if (is_over(entry)) {
+        wire::kill_job(*entry.process);
+        answer(entry, wire::failed_result(clock_error()), {});
+        continue;
+      }
       entry.next_beat = Clock::now() + entry.heartbeat;
       pb::Reply reply;
       reply.mutable_heartbeat();
@@ -201,6 +219,7 @@ class Service {
 
   void finish(Entry& entry) {
     wire::JobEnd end = wire::end_job(std::move(*entry.process), options_.max_frame);
+    if (!end.handed_over.bytes.empty()) options_.keep(end.handed_over.bytes);
     const bool has_output = end.result.exit_code() == 0 && !wire::is_kept(end.result);
     answer(entry, end.result, has_output ? std::optional(std::move(end.output)) : std::nullopt);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 
 #include "common/base/result.h"
@@ -18,7 +19,10 @@ struct ServiceOptions {
   std::string endpoint;
   ListenerKeys keys;
   uint64_t max_frame = kMaxFrameBytes;
-  size_t jobs = 1;  // at once; the others wait
+  size_t jobs = 1;           // at once; the others wait
+  uint64_t max_seconds = 0;  // that a job may take, by the clock; 0: any
+  // Called with what a job that succeeded has handed over, if anything.
+  std::function<void(std::span<const std::byte> bytes)> keep = [](const auto&) {};
   // Called once, when clients can connect.
   std::function<void(const std::string& endpoint)> ready = [](const auto&) {};
   // Called for those that are refused because of their keys.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "fmt/format.h"
+#include "orchestrator/compile/sandbox.h"
 #include "orchestrator/compile/stages.h"
 
 namespace sluice {
@@ -79,6 +80,7 @@ Result<CompileRequest> request_from(const CommandLine& line) {
   SLUICE_TRY(take_services(line, request));
   SLUICE_ASSIGN(request.heartbeat_ms, heartbeat_from(line.text("--heartbeat")));
   SLUICE_ASSIGN(request.options, stage_options(line));
+  SLUICE_ASSIGN(request.sandbox, sandbox_asked_for(line));
   const bool has_cache = !request.cache_dir.empty() && !request.graph_key.empty();
   if (line.has("--remote")) {
     SLUICE_ASSIGN(request.remote, parse_remote_url(line.text("--remote")));

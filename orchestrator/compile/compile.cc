@@ -16,6 +16,7 @@
 #include "common/base/weights_place.h"
 #include "orchestrator/compile/files.h"
 #include "orchestrator/compile/pipeline.h"
+#include "orchestrator/compile/sandbox.h"
 #include "orchestrator/compile/services.h"
 #include "orchestrator/compile/stage_failure.h"
 #include "orchestrator/compile/stages.h"
@@ -105,16 +106,24 @@ class Compilation {
     }
     SLUICE_TRY(check_farm());
     uses_store_ = asks_store();
-    if (!request_.stats.empty() || request_.transport != Transport::kPipe || uses_store_) {
+    if (!request_.stats.empty() || request_.transport != Transport::kPipe || uses_store_ ||
+        request_.sandbox) {
       SLUICE_ASSIGN(ScratchFolder folder, ScratchFolder::create());
       scratch_.emplace(std::move(folder));
     }
     if (uses_store_ && request_.store.empty()) request_.store = scratch_->file("store");
     if (!request_.dump_dir.empty()) SLUICE_TRY(make_directories(request_.dump_dir));
+    if (request_.sandbox) SLUICE_TRY(tell_layers(kProgram, request_.quiet));
     SLUICE_ASSIGN(const std::vector<StageRun> stages, plan());
     if (uses_store_) return run_with_store(stages);
     std::optional<OutputFile> output;
-    if (request_.output != "-") {
+    // A pipe is written by way of a file, which a stage in a sandbox could not make itself.
+    const bool is_copied =
+        request_.sandbox && (request_.output == "-" || is_special_file(request_.output));
+    if (is_copied) {
+      SLUICE_ASSIGN(OutputFile file, OutputFile::create(scratch_->file("product")));
+      output.emplace(std::move(file));
+    } else if (request_.output != "-") {
       const bool is_written_elsewhere =
           request_.services.contains(std::string(kStageNames[last_.stage])) &&
           !is_special_file(request_.output);
@@ -130,6 +139,7 @@ class Compilation {
     if (stats_error_) return *stats_error_;
     if (succeeded && stats_file_) SLUICE_TRY(write_stats());
     if (succeeded && output) SLUICE_TRY(output->commit());
+    if (succeeded && is_copied) SLUICE_TRY(copy_product(scratch_->file("product")));
     return exit_code_;
   }
 
@@ -153,11 +163,15 @@ class Compilation {
     if (request_.transport == Transport::kPipe) return run_pipeline(stages, descriptor, done);
     if (request_.transport == Transport::kFiles)
       return run_over_files(stages, descriptor, scratch_->path(), done);
-    const ServiceChoice choice{request_.services, request_.service_keys, request_.store,
-                               request_.heartbeat_ms, request_.error_json};
-    const std::string path = output != nullptr ? output->path_for_others() : std::string();
+    const ServiceChoice choice{request_.services,     request_.service_keys, request_.store,
+                               request_.heartbeat_ms, request_.error_json,   request_.sandbox};
+    // Jobs in a sandbox do not reach files that this process has open.
+    const bool is_confined =
+        request_.sandbox && !request_.services.contains(std::string(kStageNames[last_.stage]));
+    const std::string path =
+        output != nullptr && !is_confined ? output->path_for_others() : std::string();
     const bool is_file = !path.empty();
-    const std::string product = is_file ? path : scratch_->path() + "/product";
+    const std::string product = is_file ? path : scratch_->file("sent-product");
     SLUICE_ASSIGN(const bool succeeded,
                   run_over_services(stages, product, scratch_->path(), choice, done));
     if (!succeeded || is_file) return succeeded;
@@ -311,14 +325,40 @@ class Compilation {
       // A graph may carry --external-weight, too.
       if (i + 1 == kStageNames.size() && builds() && (asks_for_weight_files() || first_ > 0))
         stage.options.push_back("--weights-beside=" + model_name());
+      if (!request_.stats.empty()) SLUICE_TRY(make_directories(stats_folder(stage.name)));
+      if (request_.sandbox) SLUICE_TRY(confine(i, stage));
       stages.push_back(std::move(stage));
     }
     return stages;
   }
 
+  Result<void> confine(size_t i, StageRun& stage) const {
+    Sandbox sandbox = *request_.sandbox;
+    allow_model(request_.input, sandbox);
+    allow_options(request_.options.semantic, sandbox);  // others read them, too
+    allow_options(stage.options, sandbox);
+    if (!request_.dump_dir.empty()) SLUICE_TRY(make_directories(dump_folder(i)));
+    if (!request_.stats.empty()) {
+      sandbox.writable.push_back(stats_folder(stage.name));
+    }
+    if (builds() && i == last_.stage && asks_for_weight_files()) {
+      const std::string folder = weights_place(model_name()).folder;
+      SLUICE_TRY(make_directories(folder));
+      sandbox.writable.push_back(folder);
+    }
+    const bool keeps_constants = takes_store(i) && (!uses_store_ || !request_.segments.empty());
+    if (keeps_constants) SLUICE_TRY(allow_constants(request_.store, sandbox));
+    stage.sandbox = std::move(sandbox);
+    return {};
+  }
+
+  std::string dump_folder(size_t i) const {
+    return fmt::format("{}/{}-{}", request_.dump_dir, i + 1, kStageNames[i]);
+  }
+
   void add_files(size_t i, StageRun& stage) const {
     if (!request_.dump_dir.empty()) {
-      const std::string folder = fmt::format("{}/{}-{}", request_.dump_dir, i + 1, stage.name);
+      const std::string folder = dump_folder(i);
       stage.options.push_back("--dump-dir=" + folder);
       if (i < last_.stage) stage.dump = folder + ".sg";  // the last one's graph is the output
     }
@@ -326,7 +366,10 @@ class Compilation {
     stage.input = i == first_ ? request_.input : "-";
   }
 
-  std::string stats_path(const std::string& stage) const { return scratch_->path() + "/" + stage; }
+  std::string stats_folder(const std::string& stage) const {
+    return scratch_->file("stats-" + stage);
+  }
+  std::string stats_path(const std::string& stage) const { return stats_folder(stage) + "/stats"; }
 
   void tell(size_t i, StageReport report, const OutputFile* output) {
     const std::string name(kStageNames[first_ + i]);

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/result.h"
+#include "common/sandbox/sandbox.h"
 #include "common/wire/security.h"
 #include "orchestrator/compile/stage_options.h"
 #include "orchestrator/farm/farm_client.h"
@@ -36,8 +38,9 @@ struct CompileRequest {
   ConnectorKeys service_keys;
   std::map<std::string, std::string> services;  // endpoint by stage, of services that run already
   uint32_t heartbeat_ms = 1000;
-  bool quiet = false;       // no progress lines, no warnings
-  bool error_json = false;  // errors of the program itself as JSON
+  std::optional<Sandbox> sandbox;  // limits; empty: the stages run without
+  bool quiet = false;              // no progress lines, no warnings
+  bool error_json = false;         // errors of the program itself as JSON
   bool progress_json = false;
 };
 

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "orchestrator/compile/stage_process.h"
+
 namespace sluice {
 namespace {
 
@@ -29,12 +31,24 @@ Result<StageReport> run_over_file(const StageRun& stage, const std::vector<std::
   const auto start = Clock::now();
   SLUICE_ASSIGN(const Descriptor input, open_input(input_file));
   SLUICE_ASSIGN(const Descriptor messages, make_memory_file());
-  SLUICE_ASSIGN(const pid_t child,
-                start_process(command_of(stage, more), {input.get(), output, messages.get()}));
-  report.ending = wait_for(child);
+  SLUICE_ASSIGN(const StageProcess process,
+                StageProcess::start(stage, more, {input.get(), output, messages.get()}));
+  report.ending = wait_for(process.child(), StageProcess::max_seconds(stage));
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   report.messages = memory_file_text(messages);
+  process.finish(stage, report);
   return report;
+}
+
+Result<StageReport> run_to_file(const StageRun& stage, const std::vector<std::string>& more,
+                                const std::string& input_file, const std::string& output) {
+  if (stage.sandbox) {
+    SLUICE_ASSIGN(const Descriptor file, open_for_stage(output));
+    return run_over_file(stage, more, input_file, file.get());
+  }
+  std::vector<std::string> options = more;
+  options.insert(options.end(), {"-o", output});
+  return run_over_file(stage, options, input_file, -1);
 }
 
 Result<bool> run_over_files(const std::vector<StageRun>& stages, int output,
@@ -46,9 +60,8 @@ Result<bool> run_over_files(const std::vector<StageRun>& stages, int output,
     const std::string file = last                 ? std::string()
                              : stage.dump.empty() ? fmt::format("{}/{}.sg", folder, stage.name)
                                                   : stage.dump;
-    const std::vector<std::string> more =
-        last ? std::vector<std::string>{} : std::vector<std::string>{"-o", file};
-    SLUICE_ASSIGN(StageReport report, run_over_file(stage, more, previous, last ? output : -1));
+    SLUICE_ASSIGN(StageReport report, last ? run_over_file(stage, {}, previous, output)
+                                           : run_to_file(stage, {}, previous, file));
     std::error_code ignored;
     if (!last && report.ending.clean()) report.bytes = std::filesystem::file_size(file, ignored);
     if (i > 0 && stages[i - 1].dump.empty()) ::unlink(previous.c_str());

@@ -14,5 +14,8 @@ Result<bool> run_over_files(const std::vector<StageRun>& stages, int output,
 // name is empty, and writes to the descriptor unless that is -1.
 Result<StageReport> run_over_file(const StageRun& stage, const std::vector<std::string>& more,
                                   const std::string& input_file, int output);
+// Does the same, and has the stage write the file `output`.
+Result<StageReport> run_to_file(const StageRun& stage, const std::vector<std::string>& more,
+                                const std::string& input_file, const std::string& output);
 
 }  // namespace sluice

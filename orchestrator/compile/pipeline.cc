@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -14,6 +16,7 @@
 #include "common/base/files.h"
 #include "common/base/memory.h"
 #include "common/base/parallel.h"
+#include "orchestrator/compile/stage_process.h"
 #include "orchestrator/process/output_file.h"
 
 namespace sluice {
@@ -25,7 +28,7 @@ constexpr size_t kBufferBytes = 1 << 20;
 constexpr int kHeadStartMs = 5;
 
 struct Running {
-  pid_t child = 0;
+  std::optional<StageProcess> process;
   Descriptor handle;
   Descriptor output;    // read end of what it writes; not of the last stage
   Descriptor messages;  // its stderr
@@ -35,6 +38,7 @@ struct Running {
   bool ended = false;
   bool succeeded = false;  // and all before it
   bool over = false;       // its link does nothing more
+  bool was_too_slow = false;
 };
 
 class Pipeline {
@@ -45,9 +49,9 @@ class Pipeline {
   Result<bool> run(int output) {
     if (Result<void> started = start(output); !started) {
       for (Running& stage : running_) {
-        if (stage.child == 0) continue;
+        if (!stage.process) continue;
         kill_process(stage.handle);
-        wait_for(stage.child);
+        wait_for(stage.process->child());
       }
       return std::move(started).error();
     }
@@ -70,10 +74,12 @@ class Pipeline {
         SLUICE_ASSIGN(pipe, make_pipe());
         fcntl(pipe.write.get(), F_SETPIPE_SZ, kBufferBytes);  // optional: a smaller pipe works too
       }
-      SLUICE_ASSIGN(stage.child, start_process(command_of(stages_[i], {}),
-                                               {input.get(), last ? output : pipe.write.get(),
-                                                stage.messages.get()}));
-      SLUICE_ASSIGN(stage.handle, process_handle(stage.child));
+      SLUICE_ASSIGN(StageProcess process,
+                    StageProcess::start(
+                        stages_[i], {},
+                        {input.get(), last ? output : pipe.write.get(), stage.messages.get()}));
+      stage.process.emplace(std::move(process));
+      SLUICE_ASSIGN(stage.handle, process_handle(stage.process->child()));
       if (last) break;
       stage.output = std::move(pipe.read);
       SLUICE_ASSIGN(pipe, make_pipe());
@@ -94,6 +100,10 @@ class Pipeline {
 
   void serve_all() {
     Threads threads;
+    if (const auto seconds = StageProcess::max_seconds(stages_[0])) {
+      Result<void> started = threads.start([this, seconds] { watch(*seconds); });
+      if (!started) stop(std::move(started).error());
+    }
     for (size_t i = 0; i + 1 < running_.size(); ++i) {
       Result<void> started = threads.start([this, i] { serve(i); });
       if (started) continue;
@@ -101,6 +111,19 @@ class Pipeline {
       serve(i);  // the stage is killed: this waits for its end
     }
     serve(running_.size() - 1);
+  }
+
+  // Kills the first stage that has not ended when the time is over.
+  void watch(double seconds) {
+    std::unique_lock lock(mutex_);
+    const auto over = [](const Running& stage) { return stage.over; };
+    if (link_over_.wait_for(lock, std::chrono::duration<double>(seconds),
+                            [&] { return std::ranges::all_of(running_, over); }))
+      return;
+    const auto stage = std::ranges::find_if_not(running_, &Running::ended);
+    if (stage == running_.end()) return;
+    stage->was_too_slow = true;
+    kill_process(stage->handle);
   }
 
   // Copies a stage's output to the next stage until the stage closes it, and waits for its end. If
@@ -118,7 +141,7 @@ class Pipeline {
       if (!copied) stop(std::move(copied).error());
       end_input(running_[i + 1]);
     }
-    const Ending ending = wait_for(stage.child);
+    const Ending ending = wait_for_end(stage);
     const bool follows_success = earlier_succeeded(i);
     if (ending.clean() && follows_success && file != nullptr) {
       if (Result<void> committed = within_memory([&] { return file->commit(); }); !committed)
@@ -129,6 +152,13 @@ class Pipeline {
     const std::lock_guard lock(mutex_);
     stage.over = true;
     link_over_.notify_all();
+  }
+
+  Ending wait_for_end(Running& stage) {
+    Ending ending = wait_for(stage.process->child());
+    const std::lock_guard lock(mutex_);
+    ending.timed_out = stage.was_too_slow && ending.signal == SIGKILL;
+    return ending;
   }
 
   // Returns whether all earlier stages succeeded: a stage may end before the one whose output it
@@ -177,6 +207,7 @@ class Pipeline {
     stage.report.seconds =
         std::chrono::duration<double>(Clock::now() - stage.input_complete).count();
     stage.report.messages = memory_file_text(stage.messages);
+    stage.process->finish(stages_[i], stage.report);
     stage.ended = true;
     stage.succeeded = ending.clean() && (i == 0 || running_[i - 1].succeeded);
     if (!ending.clean() || own_error_) {

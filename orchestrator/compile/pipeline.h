@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct StageRun {
   std::string program;               // its path
   std::vector<std::string> options;  // "--name=value"
   std::string input;                 // file to read; "-": what the stage before writes
+  std::optional<Sandbox> sandbox;    // empty: none
   std::string dump;  // file for a copy of its output; empty: none. Not for the last stage
 };
 

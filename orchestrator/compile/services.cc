@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "common/base/files.h"
 #include "common/base/options.h"
@@ -17,11 +18,27 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+void add_limits(const Sandbox& sandbox, std::vector<std::string>& arguments) {
+  arguments.push_back(fmt::format("--sandbox-memory={}", sandbox.memory_bytes));
+  arguments.push_back(fmt::format("--sandbox-seconds={}", sandbox.cpu_seconds));
+  arguments.push_back(fmt::format("--sandbox-file-bytes={}", sandbox.file_bytes));
+}
+
+// A job may use what its service may: the files of the stage, the folder for the socket and the
+// model, and the store.
+Sandbox files_of(const StageRun& stage, const std::string& folder, const std::string& store) {
+  Sandbox files = *stage.sandbox;
+  files.program = stage.program;
+  files.writable.push_back(folder);
+  if (!store.empty()) files.writable.push_back(store);
+  return files;
+}
+
 // A service that this program started. Ends with its scope.
 class OwnService {
  public:
   static Result<OwnService> start(const StageRun& stage, const std::string& folder,
-                                  const std::string& store) {
+                                  const ServiceChoice& choice) {
     OwnService service;
     service.endpoint_ = fmt::format("ipc://{}/{}.socket", folder, stage.name);
     SLUICE_ASSIGN(service.messages_, make_memory_file());
@@ -29,8 +46,18 @@ class OwnService {
     // read and write the same files.
     std::vector<std::string> arguments = {stage.program, "--serve=" + service.endpoint_,
                                           "--allow-path=/"};
-    if (!store.empty()) arguments.push_back("--store=" + store);
-    SLUICE_ASSIGN(service.child_, start_process(arguments, {-1, -1, service.messages_.get()}));
+    if (!choice.store.empty()) arguments.push_back("--store=" + choice.store);
+    if (!stage.sandbox) arguments.emplace_back("--no-sandbox");
+    std::optional<PreparedSandbox> sandbox;
+    if (stage.sandbox) {
+      add_limits(*stage.sandbox, arguments);
+      SLUICE_ASSIGN(
+          PreparedSandbox prepared,
+          PreparedSandbox::prepare(files_of(stage, folder, choice.store), Confined::kFileUser));
+      sandbox.emplace(std::move(prepared));
+    }
+    SLUICE_ASSIGN(service.child_, start_process(arguments, {-1, -1, service.messages_.get()},
+                                                sandbox ? &*sandbox : nullptr));
     SLUICE_ASSIGN(service.handle_, process_handle(service.child_));
     return service;
   }
@@ -84,7 +111,7 @@ class Services {
     for (const StageRun& stage : stages_) {
       std::optional<OwnService> own;
       if (!choice_.endpoints.contains(stage.name)) {
-        SLUICE_ASSIGN(OwnService started, OwnService::start(stage, folder, choice_.store));
+        SLUICE_ASSIGN(OwnService started, OwnService::start(stage, folder, choice_));
         own.emplace(std::move(started));
       }
       own_.push_back(std::move(own));

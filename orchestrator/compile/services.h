@@ -14,7 +14,8 @@ struct ServiceChoice {
   ConnectorKeys keys;  // for those
   std::string store;   // which services that run already have too; empty: none
   uint32_t heartbeat_ms = 1000;
-  bool error_json = false;  // errors of jobs, printed as the stage would
+  bool error_json = false;         // errors of jobs, printed as the stage would
+  std::optional<Sandbox> sandbox;  // of jobs of the services that are started here
 };
 
 // Works like run_pipeline, but the last stage's output becomes the file `product`. Services that

@@ -68,6 +68,13 @@ Non-semantic options: they do not change the product.
   --peer-key=FILE        The public key of these services, NAME.pub.
   --heartbeat=MS         How often a service shows that it lives; five times missed are its end
                          [default: 1000].
+  --sandbox              Run each stage in a sandbox: no network, no other process, no file but its
+                         inputs; docs/security.md. A limit asks for it, too.
+  --sandbox-memory=N     Most bytes of memory of a stage; those of the machine unless said
+                         otherwise.
+  --sandbox-seconds=N    Most seconds of processor time of a stage, of all its threads; 3600 unless
+                         said otherwise. After five times as many it is ended, too.
+  --sandbox-file-bytes=N  Most bytes of a file that a stage writes; 16 GiB unless said otherwise.
   --weights-beside=FILE  The name that the compiled model gets later: the files of --external-weight
                          are put beside it, not beside that of -o.
   --model=FILE           The model file, when it moved; external data is looked for in its folder.

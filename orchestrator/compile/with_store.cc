@@ -32,13 +32,6 @@ Result<Digest> graph_digest(const std::string& file) {
   return header.file_digest;
 }
 
-std::vector<std::string> options_of(const StoredWork& work, size_t stage,
-                                    const std::string& output) {
-  std::vector<std::string> options = work.arguments[stage];
-  if (!output.empty()) options.insert(options.end(), {"-o", output});
-  return options;
-}
-
 std::string file_of(const StoredWork& work, size_t stage) {
   return fmt::format("{}/{}.sg", work.folder, work.stages[stage].name);
 }
@@ -142,10 +135,12 @@ class StoredStages {
     if (i == kSubgraphOptimize && work_.make_kernels) SLUICE_TRY(make_kernels(product.file));
     const bool is_last = i == kBuild;
     const std::string file = is_last ? output_.path_for_others() : file_of(work_, i);
-    std::vector<std::string> options = options_of(work_, i, is_last ? std::string() : file);
+    std::vector<std::string> options = work_.arguments[i];
     if (product.is_of_earlier && !work_.model.empty()) options.push_back("--model=" + work_.model);
-    SLUICE_ASSIGN(StageReport report, run_over_file(work_.stages[i], options, product.file,
-                                                    is_last ? output_.descriptor() : -1));
+    SLUICE_ASSIGN(StageReport report,
+                  is_last
+                      ? run_over_file(work_.stages[i], options, product.file, output_.descriptor())
+                      : run_to_file(work_.stages[i], options, product.file, file));
     const bool is_kept = !is_last || work_.keeps_model;
     if (is_kept) report.key = digest_hex(record.key());
     if (!report.ending.clean()) return take_report(i, std::move(report));
@@ -220,7 +215,7 @@ class StoredStages {
 Result<std::optional<ImportedGraph>> import_model(const StoredWork& work, const StageDone& done) {
   ImportedGraph imported{.file = file_of(work, 0), .artifact = {}, .graph = {}};
   SLUICE_ASSIGN(StageReport report,
-                run_over_file(work.stages[0], options_of(work, 0, imported.file), {}, -1));
+                run_to_file(work.stages[0], work.arguments[0], {}, imported.file));
   note_bytes(imported.file, report);
   const bool succeeded = report.ending.clean();
   done(0, report);

@@ -37,7 +37,10 @@ constexpr size_t kMaxTogether = 8;  // jobs of one slot
 constexpr int kEpochBits = 40;      // leases of one start
 constexpr uint64_t kMaxLies = 3;    // then a worker gets nothing more
 constexpr seconds kCollectPause{60};
-constexpr seconds kStorm{15};  // workers that are lost in so short a time have a common cause
+constexpr seconds kMinLate{10};  // a job that runs shorter is no straggler
+constexpr int kLate = 4;         // times as long as is usual
+constexpr int kMemory = 16;      // jobs that the usual time is a mean of
+constexpr seconds kStorm{15};    // workers that are lost in so short a time have a common cause
 
 class Dispatcher {
  public:
@@ -135,6 +138,7 @@ class Dispatcher {
       if (client.sent > client.seen() && now - client.last_sent > kResendPatience)
         client.sent = client.seen();
     }
+    copy_stragglers(now);
     if (now >= next_collection_) {
       next_collection_ = now + kCollectPause;
       if (const auto kept = collect_if_full(store_); !kept)
@@ -453,6 +457,31 @@ class Dispatcher {
     send_assign(worker, leases);
   }
 
+  // A job that runs much longer than others of its kind, at a worker that may be slow or stuck,
+  // also goes to one that has nothing else to do; the first product counts.
+  void copy_stragglers(FarmClock::time_point now) {
+    if (is_draining_ || board_.ready() > 0) return;
+    std::vector<Digest> late;
+    for (const auto& [number, id] : leases_) {
+      const FarmLease& lease = workers_.at(id).leases.at(number);
+      const FarmJob* job = board_.find(lease.key);
+      if (job == nullptr || job->leases.size() != 1 || !lease.has_begun) continue;
+      if (now - job->since > std::max<FarmClock::duration>(kMinLate, kLate * usual_[job->kind]))
+        late.push_back(lease.key);
+    }
+    for (const Digest& key : late) {
+      const FarmJob& job = *board_.find(key);
+      for (auto& [id, worker] : workers_) {
+        if (!takes_jobs(worker) || !worker.leases.empty() || !can_run(worker.beat, job.needs))
+          continue;
+        ++copies_;
+        log_.tell("job copied", {{"job", short_key(key)}, {"worker", worker.beat.name()}});
+        give(worker, {key});
+        break;
+      }
+    }
+  }
+
   void send_assign(FarmWorker& worker, const std::vector<uint64_t>& leases) {
     pb::FarmMessage message;
     for (const uint64_t number : leases) {
@@ -523,6 +552,9 @@ class Dispatcher {
 
   // Ends a job everywhere.
   Result<void> end_job(FarmJob& job, const pb::JobEnd& end) {
+    FarmClock::duration& usual = usual_[job.kind];
+    const FarmClock::duration time = FarmClock::now() - job.since;
+    usual = usual.count() == 0 ? time : usual + (time - usual) / kMemory;
     const std::set<uint64_t> others = job.leases;
     for (const uint64_t lease : others) {
       const auto holder = leases_.find(lease);
@@ -571,6 +603,7 @@ class Dispatcher {
     return FarmStatus{.board = board_,
                       .workers = workers_,
                       .lost_workers = lost_workers_,
+                      .copies = copies_,
                       .dropped_messages = channel_.dropped(),
                       .received_bytes = artifacts_.received_bytes(),
                       .sent_bytes = sent_bytes_,
@@ -606,13 +639,14 @@ class Dispatcher {
   std::map<std::string, FarmWorker> workers_;
   std::map<uint64_t, std::string> leases_;  // the workers that have them
   std::map<Digest, From> accepting_;
-  std::deque<Loss> losses_;  // of the last seconds
-  RefusedPeers refused_;     // whose messages their keys do not allow
-  std::string reserved_;     // a worker that is to become free for a job that runs alone
+  std::map<std::string, FarmClock::duration> usual_;  // time of a job, by kind
+  std::deque<Loss> losses_;                           // of the last seconds
+  RefusedPeers refused_;                              // whose messages their keys do not allow
+  std::string reserved_;  // a worker that is to become free for a job that runs alone
   std::vector<std::pair<std::string, pb::FarmMessage>> after_commit_;
   std::map<std::string, std::vector<uint64_t>> taken_;  // leases, by peer
   size_t slots_ = 0;
-  uint64_t next_lease_ = 1, come_workers_ = 0, lost_workers_ = 0, sent_bytes_ = 0;
+  uint64_t next_lease_ = 1, come_workers_ = 0, lost_workers_ = 0, copies_ = 0, sent_bytes_ = 0;
   FarmClock::time_point next_tick_{}, next_collection_ = FarmClock::now();
   bool is_stopped_ = false, is_draining_ = false, has_more_ = false;
 };

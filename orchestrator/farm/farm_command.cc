@@ -10,6 +10,7 @@
 #include "common/base/parallel.h"
 #include "common/base/program.h"
 #include "common/wire/keys.h"
+#include "orchestrator/compile/sandbox.h"
 #include "orchestrator/farm/artifacts.h"
 #include "orchestrator/farm/ask.h"
 #include "orchestrator/farm/dispatcher.h"
@@ -165,6 +166,20 @@ Result<int> run_farm_command(const CommandLine& line) {
   return ask(line, question);
 }
 
+namespace {
+
+// Returns the options of sluice-job, after they have been checked here.
+Result<std::vector<std::string>> sandbox_words(const CommandLine& line) {
+  SLUICE_TRY(sandbox_asked_for(line));
+  if (line.flag("--no-sandbox")) return std::vector<std::string>();
+  std::vector<std::string> words = {"--sandbox"};
+  for (const char* name : {"--sandbox-memory", "--sandbox-seconds", "--sandbox-file-bytes"})
+    if (line.has(name)) words.push_back(fmt::format("{}={}", name, line.text(name)));
+  return words;
+}
+
+}  // namespace
+
 Result<int> run_worker_command(const CommandLine& line) {
   WorkerRequest request{.endpoint = line.text("--connect"),
                         .keys = connector_keys(line),
@@ -173,6 +188,7 @@ Result<int> run_worker_command(const CommandLine& line) {
                         .job_options = {},
                         .log_level = log_level(line)};
   SLUICE_ASSIGN(request.log_json, logs_json(line));
+  SLUICE_ASSIGN(request.job_options, sandbox_words(line));
   SLUICE_ASSIGN(const int64_t slots, number_of(line, "--slots", 0, 1000));
   SLUICE_ASSIGN(const int64_t threads, number_of(line, "--threads", 0, 1000));
   request.slots = thread_count(slots);

@@ -84,6 +84,7 @@ std::string status_json(const FarmStatus& status) {
   total.set("run_again", since.retried);
   total.set("quarantined", since.quarantined);
   total.set("lost_workers", status.lost_workers);
+  total.set("copies", status.copies);
   total.set("dropped_messages", status.dropped_messages);
   total.set("received_bytes", status.received_bytes);
   total.set("sent_bytes", status.sent_bytes);
@@ -132,6 +133,7 @@ std::string metrics_text(const FarmStatus& status) {
   add("jobs_run_again_total", "counter", "Jobs that were lost or failed, and ran again.",
       since.retried);
   add("workers_lost_total", "counter", "Workers that were lost with jobs.", status.lost_workers);
+  add("jobs_copied_total", "counter", "Jobs that also went to a second worker.", status.copies);
   add("messages_dropped_total", "counter", "Messages that were damaged.", status.dropped_messages);
   add("artifact_bytes_received_total", "counter", "Bytes of artifacts that came.",
       status.received_bytes);

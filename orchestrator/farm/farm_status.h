@@ -14,6 +14,7 @@ struct FarmStatus {
   const JobBoard& board;
   const std::map<std::string, FarmWorker>& workers;
   uint64_t lost_workers = 0;
+  uint64_t copies = 0;  // of stragglers
   uint64_t dropped_messages = 0;
   uint64_t received_bytes = 0;
   uint64_t sent_bytes = 0;

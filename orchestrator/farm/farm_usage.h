@@ -74,6 +74,11 @@ Options:
   --slots=N            Run up to N jobs at the same time; 0 means one per usable core [default: 0].
   --threads=N          Threads of each job; 0 shares the usable cores among the slots [default: 0].
   --idle-exit=S        End after S seconds without work.
+  --no-sandbox         Run the stages of jobs without a sandbox; docs/security.md.
+  --sandbox-memory=N   Bytes of memory that a stage may have; those of the machine unless said
+                       otherwise.
+  --sandbox-seconds=N  Seconds of processor time that a stage may have; 3600 unless said otherwise.
+  --sandbox-file-bytes=N  Bytes of a file that a stage may write; 16 GiB unless said otherwise.
   --log-format=FORMAT  Lines of events on standard error: text or json [default: text].
   -v, --verbose        Also tell the events of every job.
   -q, --quiet          No events but warnings.

@@ -282,7 +282,7 @@ std::optional<Digest> JobBoard::take_alone(
 
 void JobBoard::begin(FarmJob& job, uint64_t lease) {
   if (job.state != State::kAccepting) job.state = State::kRunning;
-  job.since = FarmClock::now();
+  if (job.leases.empty()) job.since = FarmClock::now();
   job.leases.insert(lease);
 }
 

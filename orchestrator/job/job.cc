@@ -7,6 +7,7 @@
 #include "common/base/program.h"
 #include "common/base/scratch_folder.h"
 #include "common/store/store.h"
+#include "orchestrator/compile/sandbox.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/compile/with_store.h"
 #include "orchestrator/job/kernel_jobs.h"
@@ -102,6 +103,8 @@ class Job {
       SLUICE_ASSIGN(stage.program, find_program("sluice-" + stage.name));
       stage.options.push_back("--store=" + store_.path());
       if (!request_.threads.empty()) stage.options.push_back("--threads=" + request_.threads);
+      stage.sandbox = request_.sandbox;
+      if (stage.sandbox) allow_job(job.model, job.arguments, stage);
       work.stages.push_back(std::move(stage));
     }
     return work;
@@ -174,6 +177,7 @@ Result<std::vector<Digest>> read_keys(std::vector<std::string> texts, const std:
 
 Result<int> run_jobs(const JobRequest& request) {
   if (request.quiet) silence_log();
+  if (request.sandbox) SLUICE_TRY(tell_layers(kProgram, request.quiet));
   Store store(request.store);
   RemoteStore remote(request.remote, store);
   int code = 0;

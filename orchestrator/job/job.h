@@ -3,21 +3,24 @@
 // after being killed: its product appears whole, and is the same.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/digest.h"
 #include "common/base/result.h"
+#include "common/sandbox/sandbox.h"
 #include "orchestrator/store/remote_url.h"
 
 namespace sluice {
 
 struct JobRequest {
   std::string store;
-  std::vector<Digest> keys;  // run in this order
-  RemoteUrl remote;          // empty: none
-  std::string threads;       // --threads for the stages; empty: their default
-  bool quiet = false;        // no lines of jobs, no warnings
+  std::vector<Digest> keys;        // run in this order
+  RemoteUrl remote;                // empty: none
+  std::string threads;             // --threads for the stages; empty: their default
+  bool quiet = false;              // no lines of jobs, no warnings
+  std::optional<Sandbox> sandbox;  // limits of the stages; empty: they run without
 };
 
 // Returns the keys of these texts, and of the lines of a file unless its name is empty. Errors:

@@ -6,6 +6,7 @@
 #include "common/base/scratch_folder.h"
 #include "common/store/build_id.h"
 #include "orchestrator/compile/files.h"
+#include "orchestrator/compile/sandbox.h"
 #include "orchestrator/job/outcome.h"
 #include "orchestrator/plan/kernel_job.h"
 #include "orchestrator/process/programs.h"
@@ -77,6 +78,8 @@ class KernelJobs {
                    .input = "-",
                    .dump = {}};
     if (!request_.threads.empty()) stage.options.push_back("--threads=" + request_.threads);
+    stage.sandbox = request_.sandbox;
+    if (stage.sandbox) allow_job({}, {stage.options}, stage);
     return run_over_file(stage, {}, {}, -1);
   }
 

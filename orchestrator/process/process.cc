@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,9 +15,13 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <string_view>
 
 namespace sluice {
 namespace {
+
+constexpr int kMore = 3;        // the number of a stream besides the standard ones
+constexpr int kFirstFree = 10;  // descriptors that a child needs have numbers above its streams
 
 // The signal handler may access only lock-free memory, hence a table of fixed size. A child that
 // does not fit into it is still killed by the parent-death signal.
@@ -44,9 +49,19 @@ void forget(pid_t child) {
   }
 }
 
+// A program that cannot be confined does not run.
+void become_confined(char* const* arguments, int program, PreparedSandbox& sandbox) {
+  constexpr std::string_view kRefused =
+      "error SL1007: the sandbox cannot be entered, so nothing was run\n";
+  if (sandbox.enter(program)) return sandbox.run_program(arguments);
+  [[maybe_unused]] const ssize_t told = write(STDERR_FILENO, kRefused.data(), kRefused.size());
+  _exit(static_cast<int>(ExitClass::kResource));
+}
+
 // The streams have numbers above 2, or are already in place (begin_program). Between fork and exec
 // only calls that are safe in a signal handler are allowed, because other threads may hold locks.
-[[noreturn]] void become(char* const* arguments, const Streams& streams, pid_t parent) {
+[[noreturn]] void become(char* const* arguments, const Streams& streams, pid_t parent, int program,
+                         PreparedSandbox* sandbox) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // the parent ended before the line above
   const int fds[3] = {streams.in, streams.out, streams.error};
@@ -60,11 +75,16 @@ void forget(pid_t child) {
       fcntl(fd, F_SETFD, 0);
     }
   }
+  if (streams.more >= 0) dup2(streams.more, kMore);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   signal(SIGPIPE, SIG_DFL);
-  execv(arguments[0], arguments);
+  if (sandbox == nullptr) {
+    execv(arguments[0], arguments);
+  } else {
+    become_confined(arguments, program, *sandbox);
+  }
   _exit(127);
 }
 
@@ -86,17 +106,26 @@ bool wait_readable(int fd, double seconds) {
 
 }  // namespace
 
-Result<pid_t> start_process(const std::vector<std::string>& arguments, const Streams& streams) {
+Result<pid_t> start_process(const std::vector<std::string>& arguments, const Streams& streams,
+                            PreparedSandbox* sandbox) {
   std::vector<char*> pointers;
   for (const std::string& argument : arguments)
     pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   if (interrupted()) return make_error(ErrorCode::kIo, "interrupted");
   const pid_t parent = getpid();
+  Descriptor program;
+  if (sandbox != nullptr) {
+    const Descriptor file(open(arguments[0].c_str(), O_PATH | O_CLOEXEC));
+    program = Descriptor(fcntl(file.get(), F_DUPFD_CLOEXEC, kFirstFree));
+    if (!program)
+      return make_error(ErrorCode::kIo, "cannot start '{}': {}", arguments[0],
+                        std::strerror(errno));
+  }
   const pid_t child = fork();
   if (child < 0)
     return make_error(ErrorCode::kIo, "cannot start '{}': {}", arguments[0], std::strerror(errno));
-  if (child == 0) become(pointers.data(), streams, parent);
+  if (child == 0) become(pointers.data(), streams, parent, program.get(), sandbox);
   remember(child);
   if (interrupted()) kill(child, SIGKILL);  // the signal came before the child was remembered
   return child;
@@ -112,8 +141,12 @@ Ending wait_for(pid_t child, std::optional<double> seconds) {
     }
   }
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  rusage used{};
+  while (wait4(child, &status, 0, &used) < 0 && errno == EINTR) {
   }
+  for (const timeval& part : {used.ru_utime, used.ru_stime})
+    ending.cpu_seconds +=
+        static_cast<double>(part.tv_sec) + static_cast<double>(part.tv_usec) * 1e-6;
   forget(child);
   if (ending.timed_out) return ending;
   if (WIFSIGNALED(status)) ending.signal = WTERMSIG(status);

@@ -10,14 +10,16 @@
 
 #include "common/base/descriptor.h"
 #include "common/base/result.h"
+#include "common/sandbox/sandbox.h"
 
 namespace sluice {
 
-// The three standard streams of a child; -1 is /dev/null.
+// The three standard streams of a child; -1 is /dev/null. more: its descriptor 3, -1 is none.
 struct Streams {
   int in = -1;
   int out = -1;
   int error = -1;
+  int more = -1;
 };
 
 // The ending of a process. Exactly one of: an exit code, a signal, or killed by this process after
@@ -26,13 +28,15 @@ struct Ending {
   int code = 0;
   int signal = 0;
   bool timed_out = false;
+  double cpu_seconds = 0;  // that it used
   bool clean() const { return code == 0 && signal == 0 && !timed_out; }
 };
 
 // Starts arguments[0] (a path). Must be called from a thread that outlives the child: Linux sends
 // the parent-death signal when the *thread* ends. A program that cannot be executed ends with code
-// 127. Errors: kIo.
-Result<pid_t> start_process(const std::vector<std::string>& arguments, const Streams& streams);
+// 127. sandbox: what it runs in; null: none. A script cannot be executed in a sandbox. Errors: kIo.
+Result<pid_t> start_process(const std::vector<std::string>& arguments, const Streams& streams,
+                            PreparedSandbox* sandbox = nullptr);
 // Waits for a child for at most `seconds`, then kills it.
 Ending wait_for(pid_t child, std::optional<double> seconds = std::nullopt);
 // Returns a handle of a process. It outlives the process: killing through it never hits another

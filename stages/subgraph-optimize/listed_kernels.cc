@@ -232,7 +232,8 @@ Result<bool> make_listed_kernels(const StageArgs& args) {
   SLUICE_ASSIGN(StatsFile stats, StatsFile::create(args.options.text("stats")));
   SLUICE_ASSIGN(const int64_t threads, args.options.threads());
   SLUICE_ASSIGN(KernelStore store,
-                KernelStore::open(args.options.text("store"), KernelStore::Faults::kAsked));
+                KernelStore::open(args.options.text("store"), args.options.text("new-kernels"),
+                                  KernelStore::Faults::kAsked));
   WorkReport work("listed-kernels");
   SLUICE_TRY(ListedKernels(args, list, std::move(store), threads).run());
   const std::vector<PassReport> report{work.done(Module(), false)};

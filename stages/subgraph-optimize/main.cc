@@ -22,6 +22,8 @@ Options:
                         one that it lacks is an error, which lists the nodes that want one. Only
                         those are generated that a compiled model need not have: of a Concat, Split
                         or copy, and of a node that FILE runs on host_cpu. docs/refit.md.
+  --new-kernels=FILE    Append kernels to FILE and only read those of --store: for a store that this
+                        program must not write, such as in a sandbox; docs/security.md.
   --kernel=SPEC         Compile one kernel alone to an ELF object: SPEC is a file with what
                         sluice-show --loops prints of a node.
   --kernels=LIST        Generate kernels for --store alone, of the graphs in LIST, a file or "-". A

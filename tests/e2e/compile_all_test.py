@@ -233,6 +233,20 @@ class JobTest(ManifestCase):
                                  (["--keys=" + self.path("none")], 3, "cannot open")]:
             self.assertIn(part, self.program(code, "sluice-job", "--store", self.store, *keys))
 
+    def test_in_a_sandbox_it_makes_the_same(self):
+        self.compile_all(MATRIX)
+        key = self.result[0]["key"]
+        record = os.path.join(self.store, "records", key[:2], key)
+        with open(record, "rb") as file:
+            expected = file.read()
+        for options in (["--sandbox"], ["--sandbox-memory=1000000000"]):
+            shutil.rmtree(os.path.join(self.store, "records"))
+            said = self.program(0, "sluice-job", "--store", self.store, *options, key)
+            self.assertIn("sluice-job: sandbox rlimits", said)
+            self.assertIn("made", said)
+            with open(record, "rb") as file:
+                self.assertEqual(file.read(), expected)
+
     def test_a_job_of_another_build_is_refused(self):
         self.compile_all({"compiles": [{"model": "a.onnx"}]})
         key = self.result[0]["key"]

@@ -212,7 +212,10 @@ class Orchestrator(unittest.TestCase):
         self.assertEqual({option.split("=")[0] for option in given if option.startswith("--")},
                          own - {"--help", "--version", "--service", "--farm", "--key",
                                 "--peer-key",
-                                "--graph-compiler-cache-dir"})  # with the key a second store
+                                "--graph-compiler-cache-dir",  # with the key a second store
+                                # which runs no scripts; sandbox_test.py
+                                "--sandbox", "--sandbox-memory", "--sandbox-seconds",
+                                "--sandbox-file-bytes"})
         result = self.compile(*given)
         self.assertEqual(result.returncode, 0, result.stderr)
         for stage in STAGES:

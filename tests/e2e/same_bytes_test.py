@@ -33,8 +33,9 @@ NON_SEMANTIC = {"--threads": ["1", "2", "8", "0"], "--dump-dir": ["{}/dump"],
                 "--strict": [None], "--progress": ["text", "json"],
                 "--transport": ["pipe", "files", "zmq"], "--heartbeat": ["500"],
                 "--model": ["MODEL"], "--external-dir": ["{}"], "--service": [], "--key": [],
-                "--peer-key": [],
-                "--weights-beside": ["{}/later.om"]}
+                "--peer-key": [], "--weights-beside": ["{}/later.om"], "--sandbox": [None],
+                "--sandbox-memory": ["8000000000"], "--sandbox-seconds": ["600"],
+                "--sandbox-file-bytes": ["100000000"]}
 
 
 def make_model(path):

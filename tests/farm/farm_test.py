@@ -146,6 +146,17 @@ class FarmTest(ProgramCase):
         self.same_bytes("out")
         self.assertEqual(farm.status()["since_start"]["lost_workers"], 1)
 
+    def test_a_straggler_is_run_elsewhere_too(self):
+        stuck = programs_with(self.programs, self.path("stuck"), "sluice-job", "sleep 300\n")
+        farm = self.farm(slots=1)
+        farm.start_worker(0, programs=stuck)
+        process = self.start(farm, "out", options=[{}], models=1)
+        self.assertTrue(wait_until(lambda: farm.events("job begun")))
+        farm.start_worker(1)
+        self.finish(process)
+        self.assertEqual(farm.status()["since_start"]["copies"], 1)
+        self.same_bytes("out")
+
     def test_a_killed_dispatcher_forgets_nothing(self):
         farm = self.farm()
         process = self.start(farm, "out")
@@ -262,6 +273,42 @@ class FarmTest(ProgramCase):
                     artifact.write(b"damage")
         self.finish(self.start(farm, "two", models=1))
         self.same_bytes("two")
+
+    # ---- who lies
+
+    def builds(self, name):
+        """STAGE BUILD of the programs, as the jobs of a client name them."""
+        jobs = self.path(name + "-store/jobs")
+        folder = os.path.join(jobs, os.listdir(jobs)[0])
+        text = read(os.path.join(folder, os.listdir(folder)[0])).decode()
+        return [word for line in re.findall(r"^program\.(.+)$", text, re.M) for word in line.split()]
+
+    def lied_to(self, lie, why):
+        farm = self.farm()
+        process = self.start(farm, "out")
+        self.assertTrue(wait_until(lambda: self.jobs(farm)["ready"] == 4))
+        liar = subprocess.Popen([farm.path("lying_worker"), farm.endpoint, lie,
+                                 *self.builds("out")])
+        self.addCleanup(lambda: (liar.kill(), liar.wait()))
+        self.assertTrue(wait_until(lambda: farm.events("product not accepted")), lie)
+        if lie != "silence":
+            self.assertTrue(wait_until(lambda: farm.events("worker excluded")), lie)
+        self.assertIn(why, farm.events("product not accepted")[0]["why"])
+        farm.start_worker(0)
+        self.finish(process)
+        self.same_bytes("out")
+
+    def test_a_product_with_other_bytes(self):
+        self.lied_to("bytes", "its bytes do not have its digest")
+
+    def test_a_product_that_is_no_model(self):
+        self.lied_to("model", "sluice-verify ended with exit code")
+
+    def test_a_record_of_another_job(self):
+        self.lied_to("record", "its record is not that of the job")
+
+    def test_a_product_that_never_comes(self):
+        self.lied_to("silence", "its owner does not answer")
 
     # ---- what people see
 

@@ -58,10 +58,16 @@ bool take_results(const Fields& results, GeneratedKernel& kernel) {
 
 }  // namespace
 
-Result<KernelStore> KernelStore::open(const std::string& path, Faults faults) {
+Result<KernelStore> KernelStore::open(const std::string& path, const std::string& new_kernels,
+                                      Faults faults) {
   if (path.empty()) return KernelStore({}, {}, faults);
   SLUICE_ASSIGN(std::string build, own_build_id());
-  return KernelStore(path, std::move(build), faults);
+  KernelStore store(path, std::move(build), faults);
+  if (!new_kernels.empty()) {
+    SLUICE_ASSIGN(HandedOver handed_over, HandedOver::open(new_kernels));
+    store.handed_over_.emplace(std::move(handed_over));
+  }
+  return store;
 }
 
 KernelStore::~KernelStore() {
@@ -85,6 +91,7 @@ std::optional<GeneratedKernel> KernelStore::find(const std::string& specificatio
   if (!object || !take_results(record->results, kernel)) return std::nullopt;
   const std::optional<MappedFile> file = store_->find_artifact(*object);
   if (!file) return std::nullopt;
+  if (handed_over_) handed_over_->add(*record);
   kernel.object.assign(file->bytes().begin(), file->bytes().end());
   return kernel;
 }
@@ -92,9 +99,10 @@ std::optional<GeneratedKernel> KernelStore::find(const std::string& specificatio
 void KernelStore::keep(const std::string& specification, const GeneratedKernel& kernel) const {
   if (!store_->is_used()) return;
   Record record{kKind, fields(specification), {}};
-  record.results.add("object", store_->keep(kernel.object));
+  record.results.add("object", handed_over_ ? sha256(kernel.object) : store_->keep(kernel.object));
   add_results(kernel, record.results);
-  store_->keep(record);
+  if (!handed_over_) return store_->keep(record);
+  handed_over_->add(record, kernel.object);
 }
 
 Digest KernelStore::key(const std::string& specification) const {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/base/result.h"
+#include "common/store/handed_over.h"
 #include "common/store/store.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
 
@@ -19,9 +20,12 @@ class KernelStore {
   // What happens at the end when the folder could not be used: a warning, or nothing, since whoever
   // has the store looks at fault().
   enum class Faults : uint8_t { kWarned, kAsked };
-  // An empty path is a store that has no kernel and keeps none. Errors: kNotFound, when the program
-  // cannot read its own file.
-  static Result<KernelStore> open(const std::string& path, Faults faults);
+  // An empty path is a store that has no kernel and keeps none. new_kernels: a file that kernels
+  // are appended to in place of the store, which is then only read (common/store/handed_over.h);
+  // empty: none. Errors: kNotFound, when the program cannot read its own file; those of opening
+  // that file.
+  static Result<KernelStore> open(const std::string& path, const std::string& new_kernels,
+                                  Faults faults);
   ~KernelStore();
   KernelStore(KernelStore&&) = default;
   KernelStore& operator=(KernelStore&&) = delete;
@@ -48,6 +52,7 @@ class KernelStore {
   std::unique_ptr<Store> store_;
   std::string build_;  // of the generator
   Faults faults_;
+  mutable std::optional<HandedOver> handed_over_;
 };
 
 }  // namespace sluice

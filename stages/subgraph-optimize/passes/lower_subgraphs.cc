@@ -67,7 +67,8 @@ Result<void> lower_alone(Graph& graph, const GeneratorOptions& options,
 Result<KernelSources> kernel_sources(const Options& options) {
   SLUICE_ASSIGN(ModelKernels model, ModelKernels::open(options.text("kernels-from")));
   SLUICE_ASSIGN(KernelStore store,
-                KernelStore::open(options.text("store"), KernelStore::Faults::kWarned));
+                KernelStore::open(options.text("store"), options.text("new-kernels"),
+                                  KernelStore::Faults::kWarned));
   return KernelSources{std::move(model), std::move(store)};
 }
 

@@ -1,0 +1,44 @@
+// The functions of seccomp.h that are used, each forwarding to the library's function of that name.
+#include "common/sandbox/lazy_seccomp.h"
+
+#include <dlfcn.h>
+#include <seccomp.h>
+
+namespace sluice {
+namespace {
+
+constexpr const char* kLibrary = "libseccomp.so.2";
+
+void* library() {
+  static void* const handle = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  return handle;
+}
+
+template <typename Function>
+Function* find(Function*, const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(library(), name));
+}
+
+}  // namespace
+
+bool load_seccomp() { return library() != nullptr; }
+
+}  // namespace sluice
+
+#define SLUICE_SECCOMP(type, name, parameters, arguments)    \
+  extern "C" type name parameters {                          \
+    static const auto function = sluice::find(&name, #name); \
+    return function arguments;                               \
+  }
+
+SLUICE_SECCOMP(scmp_filter_ctx, seccomp_init, (uint32_t action), (action))
+SLUICE_SECCOMP(void, seccomp_release, (scmp_filter_ctx filter), (filter))
+SLUICE_SECCOMP(int, seccomp_attr_set,
+               (scmp_filter_ctx filter, scmp_filter_attr name, uint32_t value),
+               (filter, name, value))
+SLUICE_SECCOMP(int, seccomp_syscall_resolve_name, (const char* name), (name))
+SLUICE_SECCOMP(int, seccomp_rule_add_array,
+               (scmp_filter_ctx filter, uint32_t action, int call, unsigned count,
+                const scmp_arg_cmp* arguments),
+               (filter, action, call, count, arguments))
+SLUICE_SECCOMP(int, seccomp_export_bpf, (const scmp_filter_ctx filter, int file), (filter, file))
