@@ -20,7 +20,7 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_COMPILER_PACKAGE_NAME sluice-compiler)
 set(CPACK_DEBIAN_COMPILER_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_COMPILER_PACKAGE_DEPENDS "sluice-runtime (= ${PROJECT_VERSION})")
-set(CPACK_DEBIAN_COMPILER_PACKAGE_RECOMMENDS "protobuf-compiler, libzmq5, libcurl4")
+set(CPACK_DEBIAN_COMPILER_PACKAGE_RECOMMENDS "protobuf-compiler, libzmq5, libcurl4, libseccomp2")
 set(CPACK_DEBIAN_COMPILER_PACKAGE_SUGGESTS "liblept5, graphviz")
 set(CPACK_COMPONENT_COMPILER_DESCRIPTION "deep-learning graph compiler: from ONNX to machine code
 Compiles a neural network, given as an ONNX file, into one file of machine
