@@ -49,7 +49,8 @@ std::optional<Error> key_error_of(const Monitor::Event& event, bool has_keys) {
         .with_hint("start it with --key and --allow-keys, or leave out --key and --peer-key");
   }
   if (!has_keys) return std::nullopt;
-  return make_error(ErrorCode::kKeyRefused, "it cannot read what we say: --peer-key is not its key")
+  return make_error(ErrorCode::kKeyRefused,
+                    "it ends the connection: --peer-key is not its key, or it has no key")
       .with_hint("--peer-key is the NAME.pub made together with its --key");
 }
 

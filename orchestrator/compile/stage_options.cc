@@ -14,9 +14,9 @@ namespace {
 
 // The options that are handled one by one. The others go to all stages, or to the first: those that
 // travel in the file from there, and those of the import.
-constexpr std::string_view kHandled[] = {"dump-dir", "stats",      "passes",
-                                         "skip",     "stop-after", "segments",
-                                         "store",    "model",      "weights-beside"};
+constexpr std::string_view kHandled[] = {"dump-dir",       "stats",    "passes", "skip",
+                                         "stop-after",     "segments", "store",  "model",
+                                         "weights-beside", "key"};
 
 bool is_for_first(const OptionRow& row) {
   return row.kind != OptionKind::kNonSemantic || row.name == "strict";
