@@ -17,7 +17,7 @@ constexpr int kWaitingIn = 256, kWaitingOut = 4096;
 constexpr int kLingerMs = 500;
 constexpr std::chrono::seconds kRefusedPause{2};  // until a refused side connects again
 // Handshakes that broke before it is a matter of keys: the peer may be ending.
-constexpr int kBrokenHandshakes = 3;
+constexpr int kMaxBroken = 4;
 constexpr size_t kMaxFrames = wire::kMaxFarmFrames + 1;  // with the peer; a frame more is rejected
 
 }  // namespace
@@ -70,7 +70,7 @@ void Channel::State::take_events() {
     was_accepted |= event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
     auto error = wire::key_error_of(*event, has_keys);
     const bool just_broke = event->kind == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
-    if (just_broke && (was_accepted || ++broken < kBrokenHandshakes)) continue;
+    if (just_broke && (was_accepted || ++broken < kMaxBroken)) continue;
     if (error) key_error = std::move(*error).within(place);
     if ((event->kind & wire::kHandshakeFailures) != 0 && !just_broke)
       connects_at = now + kRefusedPause;

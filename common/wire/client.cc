@@ -19,7 +19,7 @@ constexpr int kReconnectMs = 10;  // a service that was just started listens soo
 constexpr int kMaxWaitMs = 1000;  // between two calls of `interrupted`
 // Heartbeats that may come early before they count as a flood.
 constexpr int64_t kSpareMessages = 50;
-constexpr int kBroken = 10;               // connections before one is whole, with two events each
+constexpr int kMaxBroken = 5;             // handshakes
 constexpr std::string_view kJobId = "1";  // each job has a separate connection
 
 class Client {
@@ -79,17 +79,17 @@ class Client {
     }
   }
 
-  // Returns the event that ends the connection. Which side finds first that the other one has no
-  // keys, or has some, is chance: when it was not us, another handshake may say it.
+  // Returns the event that ends the connection. Handshakes that just broke are tried again a few
+  // times, for another one may say why.
   std::optional<wire::Monitor::Event> take_events() {
     while (const auto event = monitor_.next()) {
       if (event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
         is_connected_ = true;
         continue;
       }
-      const bool just_broke = event->kind == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL ||
-                              event->kind == ZMQ_EVENT_DISCONNECTED;
-      if (is_connected_ || !just_broke || ++broken_ > kBroken) return event;
+      const bool just_broke = event->kind == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
+      if (!is_connected_ && event->kind == ZMQ_EVENT_DISCONNECTED) continue;  // the failure is told
+      if (is_connected_ || !just_broke || ++broken_ == kMaxBroken) return event;
     }
     return std::nullopt;
   }
