@@ -16,9 +16,8 @@ constexpr int kReconnectMs = 100, kMaxReconnectMs = 2000;
 constexpr int kWaitingIn = 256, kWaitingOut = 4096;
 constexpr int kLingerMs = 500;
 constexpr std::chrono::seconds kRefusedPause{2};  // until a refused side connects again
-// Handshakes that broke, one after the other, before it is a matter of keys: the peer may be
-// ending.
-constexpr int kBrokenHandshakes = 3;
+// Handshakes that broke before it is a matter of keys: the peer may be ending.
+constexpr int kMaxBroken = 4;
 constexpr size_t kMaxFrames = wire::kMaxFarmFrames + 1;  // with the peer; a frame more is rejected
 
 }  // namespace
@@ -47,7 +46,8 @@ struct Channel::State {
   std::optional<wire::Monitor> monitor;
   std::string place;
   bool has_keys = false;
-  int broken = 0;
+  bool was_accepted = false;
+  int broken = 0;  // handshakes until then
   std::optional<Error> key_error;
   std::optional<std::chrono::steady_clock::time_point> connects_at;  // again
 };
@@ -67,10 +67,10 @@ void Channel::State::listen(const std::string& where) {
 void Channel::State::take_events() {
   const auto now = std::chrono::steady_clock::now();
   while (const auto event = monitor->next()) {
-    if (event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) broken = 0;
+    was_accepted |= event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
     auto error = wire::key_error_of(*event, has_keys);
     const bool just_broke = event->kind == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
-    if (just_broke && ++broken < kBrokenHandshakes) continue;
+    if (just_broke && (was_accepted || ++broken < kMaxBroken)) continue;
     if (error) key_error = std::move(*error).within(place);
     if ((event->kind & wire::kHandshakeFailures) != 0 && !just_broke)
       connects_at = now + kRefusedPause;

@@ -19,6 +19,7 @@ constexpr int kReconnectMs = 10;  // a service that was just started listens soo
 constexpr int kMaxWaitMs = 1000;  // between two calls of `interrupted`
 // Heartbeats that may come early before they count as a flood.
 constexpr int64_t kSpareMessages = 50;
+constexpr int kMaxBroken = 5;             // handshakes
 constexpr std::string_view kJobId = "1";  // each job has a separate connection
 
 class Client {
@@ -29,7 +30,9 @@ class Client {
         options_(options),
         heartbeat_(job.heartbeat_ms() != 0 ? job.heartbeat_ms() : kHeartbeatMs),
         socket_(context_, zmq::socket_type::dealer),
-        monitor_(context_, socket_, ZMQ_EVENT_DISCONNECTED | wire::kHandshakeFailures) {}
+        monitor_(
+            context_, socket_,
+            ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | wire::kHandshakeFailures) {}
 
   Result<JobReply> run(const pb::Job& job, Payload graph) {
     if (graph.bytes.size() > options_.max_frame) {
@@ -65,7 +68,7 @@ class Client {
       const auto left = std::chrono::ceil<milliseconds>(deadline_ - Clock::now());
       if (left.count() <= 0) return silent();
       poll(items, std::min<int64_t>(left.count(), kMaxWaitMs));
-      const auto broken = monitor_.next();
+      const auto broken = take_events();
       for (Frames frames = wire::receive(socket_, wire::kMaxAnswerFrames + 1); !frames.empty();
            frames = wire::receive(socket_, wire::kMaxAnswerFrames + 1)) {
         JobReply reply;
@@ -74,6 +77,21 @@ class Client {
       }
       if (broken) return break_error(*broken);
     }
+  }
+
+  // Returns the event that ends the connection. Handshakes that just broke are tried again a few
+  // times, for another one may say why.
+  std::optional<wire::Monitor::Event> take_events() {
+    while (const auto event = monitor_.next()) {
+      if (event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+        is_connected_ = true;
+        continue;
+      }
+      const bool just_broke = event->kind == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
+      if (!is_connected_ && event->kind == ZMQ_EVENT_DISCONNECTED) continue;  // the failure is told
+      if (is_connected_ || !just_broke || ++broken_ == kMaxBroken) return event;
+    }
+    return std::nullopt;
   }
 
   Error break_error(const wire::Monitor::Event& event) const {
@@ -130,7 +148,8 @@ class Client {
   zmq::socket_t socket_;
   wire::Monitor monitor_;
   Clock::time_point begun_ = Clock::now(), deadline_;
-  bool heard_ = false;
+  bool heard_ = false, is_connected_ = false;
+  int broken_ = 0;  // before it was connected
   int64_t heartbeats_ = 0;
 };
 

@@ -48,8 +48,14 @@ std::optional<Error> key_error_of(const Monitor::Event& event, bool has_keys) {
     return make_error(ErrorCode::kKeyRefused, "it has no key, and we were given one for it")
         .with_hint("start it with --key and --allow-keys, or leave out --key and --peer-key");
   }
-  if (!has_keys) return std::nullopt;
-  return make_error(ErrorCode::kKeyRefused, "it cannot read what we say: --peer-key is not its key")
+  if (!has_keys && event.kind != ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL) return std::nullopt;
+  if (!has_keys) {
+    return make_error(ErrorCode::kKeyRefused,
+                      "it ends the connection: it wants keys, and we have none")
+        .with_hint("give --key and --peer-key, docs/farm.md; or it is no program of Sluice");
+  }
+  return make_error(ErrorCode::kKeyRefused,
+                    "it ends the connection: --peer-key is not its key, or it has no key")
       .with_hint("--peer-key is the NAME.pub made together with its --key");
 }
 

@@ -31,7 +31,8 @@ inline constexpr int kHandshakeFailures = ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                                           ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
 
 // Returns what a failed handshake means for who connected, with keys or without; nothing when keys
-// are not the reason.
+// are not the reason. A handshake that just broke means something when several did: the peer may
+// have been ending, and which side finds first that one of them has no keys is chance.
 std::optional<Error> key_error_of(const Monitor::Event& event, bool has_keys);
 
 }  // namespace sluice::wire

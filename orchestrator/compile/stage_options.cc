@@ -14,10 +14,19 @@ namespace {
 
 // The options that are handled one by one. The others go to all stages, or to the first: those that
 // travel in the file from there, and those of the import.
-constexpr std::string_view kHandled[] = {"dump-dir",       "stats",           "passes",
-                                         "skip",           "stop-after",      "segments",
-                                         "store",          "model",           "weights-beside",
-                                         "sandbox-memory", "sandbox-seconds", "sandbox-file-bytes"};
+constexpr std::string_view kHandled[] = {"dump-dir",
+                                         "stats",
+                                         "passes",
+                                         "skip",
+                                         "stop-after",
+                                         "segments",
+                                         "store",
+                                         "model",
+                                         "weights-beside",
+                                         "sandbox-memory",
+                                         "sandbox-seconds",
+                                         "sandbox-file-bytes",
+                                         "key"};
 
 bool is_for_first(const OptionRow& row) {
   return row.kind != OptionKind::kNonSemantic || row.name == "strict";
