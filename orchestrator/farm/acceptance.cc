@@ -55,7 +55,7 @@ void Acceptance::take_arrival(const Artifacts::Arrival& arrival) {
     if (candidate == candidates_.end()) continue;
     candidate->second.lacking.erase(arrival.digest);
     if (!arrival.fault.empty()) {
-      decide(key, arrival.fault, arrival.is_lie || arrival.is_absent);
+      decide(key, arrival.fault, arrival.is_lie || arrival.is_absent, arrival.is_silent);
     } else if (candidate->second.lacking.empty()) {
       check(key);
     }
@@ -104,11 +104,11 @@ void Acceptance::turn() {
   }
 }
 
-void Acceptance::decide(const Digest& key, const std::string& fault, bool is_lie) {
+void Acceptance::decide(const Digest& key, const std::string& fault, bool is_lie, bool is_silent) {
   const auto candidate = candidates_.find(key);
   if (candidate == candidates_.end()) return;
   outcomes_.push_back(
-      {key, candidate->second.worker, std::move(candidate->second.end), fault, is_lie});
+      {key, candidate->second.worker, std::move(candidate->second.end), fault, is_lie, is_silent});
   candidates_.erase(candidate);
 }
 

@@ -21,8 +21,9 @@ class Acceptance {
     Digest key;
     std::string worker;
     pb::JobEnd end;
-    std::string fault;    // empty: it is accepted
-    bool is_lie = false;  // the worker's fault
+    std::string fault;       // empty: it is accepted
+    bool is_lie = false;     // the worker's fault
+    bool is_silent = false;  // the worker does not send it
   };
 
   Acceptance(Store& store, Artifacts& artifacts, size_t at_once)
@@ -55,7 +56,7 @@ class Acceptance {
   };
 
   void check(const Digest& key);
-  void decide(const Digest& key, const std::string& fault, bool is_lie);
+  void decide(const Digest& key, const std::string& fault, bool is_lie, bool is_silent = false);
   bool start(const Digest& key);
 
   Store& store_;

@@ -146,9 +146,11 @@ void Artifacts::give_up_peer(const Digest& digest, Transfer& transfer, const std
                              bool is_absent) {
   const std::string peer = transfer.peers.front();
   transfer.peers.pop_front();
-  transfer.attempts = 0;
-  transfer.asked = transfer.at;
-  if (!transfer.peers.empty()) return ask_on(digest, transfer);
+  if (!transfer.peers.empty()) {
+    transfer.attempts = 0;
+    transfer.asked = transfer.at;
+    return ask_on(digest, transfer);
+  }
   arrivals_.push_back({.digest = digest, .fault = fault, .is_absent = is_absent, .peer = peer});
   --active_;
   transfers_.erase(digest);

@@ -30,6 +30,7 @@ class Artifacts {
     Digest digest;
     std::string fault;       // empty: it is in the store
     bool is_absent = false;  // the peer does not have it
+    bool is_silent = false;  // the peer does not answer
     bool is_lie = false;     // the peer sent bytes that are not those of the digest
     std::string peer = {};
   };

@@ -542,7 +542,9 @@ class Dispatcher {
     }
     log_.warn("product not accepted", {{"job", short_key(outcome.key)}, {"why", outcome.fault}});
     const auto worker = workers_.find(outcome.worker);
-    if (outcome.is_lie && worker != workers_.end()) count_lie(worker->second.peer);
+    // One that was lost is not there any more.
+    if ((outcome.is_lie || outcome.is_silent) && worker != workers_.end())
+      count_lie(worker->second.peer);
     if (!outcome.is_lie) return board_.put_back(*job), Result<void>();
     return board_.retry(
         *job,

@@ -50,7 +50,7 @@ Record record_of(size_t job) {
 class IdleWorker {
  public:
   IdleWorker(const std::string& endpoint, size_t number)
-      : channel_(Channel::connect(endpoint).value()), id_(id_of("worker", number)) {}
+      : channel_(Channel::connect(endpoint, {}).value()), id_(id_of("worker", number)) {}
 
   // Returns whether a message came.
   bool turn() {
@@ -99,7 +99,7 @@ class IdleWorker {
 class BusyClient {
  public:
   BusyClient(const std::string& endpoint, size_t jobs)
-      : channel_(Channel::connect(endpoint).value()), id_(id_of("client", 0)), jobs_(jobs) {}
+      : channel_(Channel::connect(endpoint, {}).value()), id_(id_of("client", 0)), jobs_(jobs) {}
 
   bool is_done() const { return seen_ == jobs_; }
 

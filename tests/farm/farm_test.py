@@ -291,8 +291,7 @@ class FarmTest(ProgramCase):
                                  *self.builds("out")])
         self.addCleanup(lambda: (liar.kill(), liar.wait()))
         self.assertTrue(wait_until(lambda: farm.events("product not accepted")), lie)
-        if lie != "silence":
-            self.assertTrue(wait_until(lambda: farm.events("worker excluded")), lie)
+        self.assertTrue(wait_until(lambda: farm.events("worker excluded"), 90), lie)
         self.assertIn(why, farm.events("product not accepted")[0]["why"])
         farm.start_worker(0)
         self.finish(process)

@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   beat.set_slots(1);
   beat.set_release(version_text());
   for (int i = 3; i + 1 < argc; i += 2) beat.add_builds(fmt::format("{} {}", argv[i], argv[i + 1]));
-  auto channel = Channel::connect(argv[1]);
+  auto channel = Channel::connect(argv[1], {});
   if (!channel) return 5;
   LyingWorker(std::move(channel).value(), argv[2], beat).run();
 }
