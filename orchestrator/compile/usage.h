@@ -48,8 +48,8 @@ Non-semantic options: they do not change the product.
   --remote=URL           With a store: a second one behind it, over http:// or https://, for whoever
                          has no file system in common. What DIR lacks is taken from there, and what
                          was made here is sent there at the end; docs/farm.md.
-  --farm=ENDPOINT        Have a farm, sluice farm, generate the kernels; the other work is done here.
-                         Weights do not leave this machine. docs/farm.md.
+  --farm=ENDPOINT        Have a farm, sluice farm, generate the kernels; the other work is done
+                         here, and weights do not leave this machine. docs/farm.md.
   --graph-compiler-cache-dir=DIR  With --graph-key: keep the compiled model in the folder DIR, a
                          store, under a name; docs/cache.md.
   --graph-key=KEY        That name: up to 128 letters, digits, "_" and "-". A model is taken from

@@ -151,7 +151,11 @@ void Artifacts::give_up_peer(const Digest& digest, Transfer& transfer, const std
     transfer.asked = transfer.at;
     return ask_on(digest, transfer);
   }
-  arrivals_.push_back({.digest = digest, .fault = fault, .is_absent = is_absent, .peer = peer});
+  arrivals_.push_back({.digest = digest,
+                       .fault = fault,
+                       .is_absent = is_absent,
+                       .is_silent = transfer.attempts > kMaxAttempts,
+                       .peer = peer});
   --active_;
   transfers_.erase(digest);
 }

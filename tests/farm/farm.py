@@ -47,8 +47,8 @@ class Farm:
             self.workers[number] = subprocess.Popen(
                 [os.path.join(programs or self.programs, "sluice-worker"), "--connect",
                  self.endpoint, "--store", os.path.join(self.folder, f"worker-{number}"),
-                 "--slots", str(self.slots), "--threads=1", "--log-format=json", *(["-v"] if self.verbose else []), *options],
-                stderr=log)
+                 "--slots", str(self.slots), "--threads=1", "--log-format=json",
+                 *(["-v"] if self.verbose else []), *options], stderr=log)
 
     def status(self):
         """The dispatcher's status; None when it does not answer."""

@@ -241,7 +241,8 @@ class FarmTest(ProgramCase):
         farm.start_worker(0)
         with open(self.path("list.json"), "w") as file:
             file.write("no JSON")
-        process = self.start(farm, "out", options=[{"modify-mixlist": self.path("list.json")}], models=1)
+        process = self.start(farm, "out", models=1,
+                             options=[{"modify-mixlist": self.path("list.json")}])
         errors = self.finish(process, code=3)
         self.assertIn("sluice-optimize: error SL1011", errors)
         self.assertEqual(len(farm.events("job begun")), 1, "it fails everywhere")
@@ -281,7 +282,8 @@ class FarmTest(ProgramCase):
         jobs = self.path(name + "-store/jobs")
         folder = os.path.join(jobs, os.listdir(jobs)[0])
         text = read(os.path.join(folder, os.listdir(folder)[0])).decode()
-        return [word for line in re.findall(r"^program\.(.+)$", text, re.M) for word in line.split()]
+        lines = re.findall(r"^program\.(.+)$", text, re.M)
+        return [word for line in lines for word in line.split()]
 
     def lied_to(self, lie, why):
         farm = self.farm()

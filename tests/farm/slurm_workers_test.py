@@ -86,5 +86,6 @@ class SlurmWorkersTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    farm_test.FarmTest.programs = need(sys.argv[1], ["farm", "worker", "compile-all", "job", "compile"])
+    programs = need(sys.argv[1], ["farm", "worker", "compile-all", "job", "compile"])
+    farm_test.FarmTest.programs = programs
     unittest.main(argv=sys.argv[1:])

@@ -192,9 +192,10 @@ def main():
     twice = products_with_other_bytes(farm)
     with open(os.path.join(folder, "proxy.txt")) as file:
         print("proxy:", file.read().strip())
-    print(f"{len(outputs)} compiles, {arguments.workers} workers, {seconds:.0f} s: {dict(statuses)}; "
-          f"{storm.kills} workers killed, {storm.kills_of_holders} of them with a lease; dispatcher "
-          f"killed {storm.dispatcher_kills} times, {storm.kills_at_write} of them at a write; "
+    print(f"{len(outputs)} compiles, {arguments.workers} workers, {seconds:.0f} s: "
+          f"{dict(statuses)}; {storm.kills} workers killed, {storm.kills_of_holders} of them with "
+          f"a lease; dispatcher killed {storm.dispatcher_kills} times, {storm.kills_at_write} of "
+          "them at a write; "
           f"{len(wrong)} lost or other bytes, {len(twice)} made twice with other bytes")
     failed = wrong or twice or process.returncode != 0
     for text in wrong[:10]:
