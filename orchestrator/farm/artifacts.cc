@@ -176,9 +176,12 @@ void Artifacts::take(const std::string& peer, const pb::Piece& piece,
   if (::pwrite(transfer.file.get(), bytes.data(), bytes.size(), static_cast<off_t>(transfer.at)) !=
       static_cast<ssize_t>(bytes.size())) {
     const std::string why = std::strerror(errno);
-    transfer.peers = {peer};
-    return give_up_peer(*digest, transfer,
-                        fmt::format("the store '{}' cannot be written: {}", store_.path(), why));
+    arrivals_.push_back(
+        {.digest = *digest,
+         .fault = fmt::format("the store '{}' cannot be written: {}", store_.path(), why),
+         .is_unkept = true,
+         .peer = peer});
+    return drop(*digest);
   }
   transfer.total = piece.total();
   transfer.at += bytes.size();
@@ -209,6 +212,7 @@ void Artifacts::finish(const Digest& digest, Transfer& transfer) {
       return file_error("rename", from);
     });
     if (!named) arrival.fault = named.error().message;
+    arrival.is_unkept = !named;
     if (named) store_.count_added(transfer.total);
     if (named) present_.insert(digest);
   }

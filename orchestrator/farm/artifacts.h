@@ -30,6 +30,7 @@ class Artifacts {
     Digest digest;
     std::string fault;       // empty: it is in the store
     bool is_absent = false;  // the peer does not have it
+    bool is_unkept = false;  // our store cannot be written
     bool is_silent = false;  // the peer does not answer
     bool is_lie = false;     // the peer sent bytes that are not those of the digest
     std::string peer = {};
@@ -41,6 +42,8 @@ class Artifacts {
   bool has(const Digest& digest);
   // Says that an artifact that has() knew cannot be read.
   void forget(const Digest& digest) { present_.erase(digest); }
+  // Says that some may have been deleted.
+  void forget_all() { present_.clear(); }
 
   // Gets it from the peer, or adds the peer to those who have it.
   void want(const Digest& digest, const std::string& peer);

@@ -16,6 +16,7 @@
 #include "orchestrator/farm/farm_status.h"
 #include "orchestrator/farm/farm_workers.h"
 #include "orchestrator/farm/job_board.h"
+#include "orchestrator/farm/make_room.h"
 #include "orchestrator/farm/metrics_server.h"
 #include "orchestrator/farm/roles.h"
 #include "orchestrator/store/collect.h"
@@ -37,10 +38,11 @@ constexpr size_t kMaxTogether = 8;  // jobs of one slot
 constexpr int kEpochBits = 40;      // leases of one start
 constexpr uint64_t kMaxLies = 3;    // then a worker gets nothing more
 constexpr seconds kCollectPause{60};
-constexpr seconds kMinLate{10};  // a job that runs shorter is no straggler
-constexpr int kLate = 4;         // times as long as is usual
-constexpr int kMemory = 16;      // jobs that the usual time is a mean of
-constexpr seconds kStorm{15};    // workers that are lost in so short a time have a common cause
+constexpr seconds kRoomPause{2};  // between two deletions in a full store
+constexpr seconds kMinLate{10};   // a job that runs shorter is no straggler
+constexpr int kLate = 4;          // times as long as is usual
+constexpr int kMemory = 16;       // jobs that the usual time is a mean of
+constexpr seconds kStorm{15};     // workers that are lost in so short a time have a common cause
 
 class Dispatcher {
  public:
@@ -98,6 +100,7 @@ class Dispatcher {
     acceptance_.turn();
     for (const Artifacts::Arrival& arrival : artifacts_.take_arrivals()) {
       if (arrival.is_lie) count_lie(arrival.peer);
+      if (arrival.is_unkept) make_room_now(now);
       SLUICE_TRY(board_.take_arrival(arrival));
       acceptance_.take_arrival(arrival);
     }
@@ -110,6 +113,12 @@ class Dispatcher {
     if (metrics_) metrics_->answer([this] { return metrics_text(status()); });
     if (is_draining_ && leases_.empty()) is_stopped_ = true;
     return {};
+  }
+
+  void make_room_now(FarmClock::time_point now) {
+    if (now < next_room_) return;
+    next_room_ = now + kRoomPause;
+    if (make_room(request_.store, log_)) artifacts_.forget_all();
   }
 
   void wait() {
@@ -143,6 +152,7 @@ class Dispatcher {
       next_collection_ = now + kCollectPause;
       if (const auto kept = collect_if_full(store_); !kept)
         log_.warn("store not collected", {{"why", kept.error().message}});
+      artifacts_.forget_all();
     }
     return {};
   }
@@ -517,6 +527,7 @@ class Dispatcher {
     free_lease(done.lease());
     note_taken(incoming.peer, done.lease());
     job->leases.erase(done.lease());
+    if (done.lacks_input()) return board_.put_back(*job), Result<void>();
     if (done.is_transient()) {
       log_.tell("job failed, goes on", {{"job", short_key(*key)}, {"why", done.end().error()}});
       return board_.retry(*job, done.end());
@@ -649,7 +660,7 @@ class Dispatcher {
   std::map<std::string, std::vector<uint64_t>> taken_;  // leases, by peer
   size_t slots_ = 0;
   uint64_t next_lease_ = 1, come_workers_ = 0, lost_workers_ = 0, copies_ = 0, sent_bytes_ = 0;
-  FarmClock::time_point next_tick_{}, next_collection_ = FarmClock::now();
+  FarmClock::time_point next_tick_{}, next_collection_ = FarmClock::now(), next_room_{};
   bool is_stopped_ = false, is_draining_ = false, has_more_ = false;
 };
 

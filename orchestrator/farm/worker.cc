@@ -13,6 +13,7 @@
 #include "common/wire/channel.h"
 #include "common/wire/client.h"
 #include "orchestrator/compile/stages.h"
+#include "orchestrator/farm/make_room.h"
 #include "orchestrator/farm/random_id.h"
 #include "orchestrator/farm/worker_jobs.h"
 #include "orchestrator/plan/stage_job.h"
@@ -113,6 +114,7 @@ class Worker {
       jobs_.take_arrival(arrival);
     }
     has_changed |= jobs_.turn();
+    if (jobs_.take_lacked_space() && make_room(request_.store, log_)) artifacts_.forget_all();
     for (pb::Done& done : jobs_.reports(now)) send_done(std::move(done));
     if (!jobs_.is_idle()) last_work_ = now;
     if (has_changed || now >= next_beat_) send_beat();
@@ -201,6 +203,7 @@ class Worker {
     next_collection_ = FarmClock::now() + kCollectPause;
     if (const auto kept = collect_if_full(store_); !kept)
       log_.warn("store not collected", {{"why", kept.error().message}});
+    artifacts_.forget_all();
   }
 
   void tell_silence(FarmClock::time_point now) {

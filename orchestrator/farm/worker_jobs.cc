@@ -113,6 +113,7 @@ void WorkerJobs::take_arrival(const Artifacts::Arrival& arrival) {
            fmt::format("sluice-worker: error: input sha256:{}: {}\n", digest_hex(arrival.digest),
                        arrival.fault),
            true);
+      lease.done->set_lacks_input(arrival.is_absent || arrival.is_lie);
     }
   }
 }
@@ -136,6 +137,7 @@ bool WorkerJobs::find_product(uint64_t number, Lease& lease) {
 
 void WorkerJobs::fail(uint64_t number, Lease& lease, int code, const std::string& text,
                       bool is_transient) {
+  has_lacked_space_ |= is_transient;
   pb::Done& done = lease.done.emplace();
   done.set_lease(number);
   done.set_is_transient(is_transient);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/descriptor.h"
@@ -44,6 +45,8 @@ class WorkerJobs {
   // Returns what is to be said, once or again.
   std::vector<pb::Done> reports(FarmClock::time_point now);
   bool is_idle() const { return leases_.empty(); }
+  // Returns whether something has failed since the last call for which the store may be too full.
+  bool take_lacked_space() { return std::exchange(has_lacked_space_, false); }
 
  private:
   struct Lease {
@@ -74,6 +77,7 @@ class WorkerJobs {
   const std::vector<std::string> command_;
   const size_t slots_;
   const FarmLog& log_;
+  bool has_lacked_space_ = false;
   std::map<uint64_t, Lease> leases_;
   std::vector<Process> processes_;
 };
