@@ -346,7 +346,9 @@ class Dispatcher {
   }
 
   // A worker goes on with what an earlier dispatcher, or this one, which had given it up, wanted.
+  // What it has done is not taken over: the Done says what became of it, and may have come already.
   bool adopt(FarmWorker& worker, const pb::Running& running) {
+    if (running.is_done()) return true;
     const auto key = digest_of_field(running.key());
     FarmJob* job = key ? board_.find(*key) : nullptr;
     if (job == nullptr || job->end) return false;

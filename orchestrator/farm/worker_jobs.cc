@@ -236,6 +236,7 @@ std::vector<pb::Running> WorkerJobs::running() const {
     one.set_lease(number);
     one.set_key(digest_field(lease.job.key));
     one.set_has_begun(lease.has_begun && !lease.done);
+    one.set_is_done(lease.done.has_value());
   }
   return running;
 }
