@@ -15,8 +15,8 @@
 #include "orchestrator/farm/acceptance.h"
 #include "orchestrator/farm/farm_status.h"
 #include "orchestrator/farm/farm_workers.h"
+#include "orchestrator/farm/free_space.h"
 #include "orchestrator/farm/job_board.h"
-#include "orchestrator/farm/make_room.h"
 #include "orchestrator/farm/metrics_server.h"
 #include "orchestrator/farm/roles.h"
 #include "orchestrator/store/collect.h"
@@ -38,11 +38,11 @@ constexpr size_t kMaxTogether = 8;  // jobs of one slot
 constexpr int kEpochBits = 40;      // leases of one start
 constexpr uint64_t kMaxLies = 3;    // then a worker gets nothing more
 constexpr seconds kCollectPause{60};
-constexpr seconds kRoomPause{2};  // between two deletions in a full store
-constexpr seconds kMinLate{10};   // a job that runs shorter is no straggler
-constexpr int kLate = 4;          // times as long as is usual
-constexpr int kMemory = 16;       // jobs that the usual time is a mean of
-constexpr seconds kStorm{15};     // workers that are lost in so short a time have a common cause
+constexpr seconds kSpacePause{2};  // between two deletions in a full store
+constexpr seconds kMinLate{10};    // a job that runs shorter is no straggler
+constexpr int kLate = 4;           // times as long as is usual
+constexpr int kMemory = 16;        // jobs that the usual time is a mean of
+constexpr seconds kStorm{15};      // workers that are lost in so short a time have a common cause
 
 class Dispatcher {
  public:
@@ -100,7 +100,7 @@ class Dispatcher {
     acceptance_.turn();
     for (const Artifacts::Arrival& arrival : artifacts_.take_arrivals()) {
       if (arrival.is_lie) count_lie(arrival.peer);
-      if (arrival.is_unkept) make_room_now(now);
+      if (arrival.is_unkept) free_space_now(now);
       SLUICE_TRY(board_.take_arrival(arrival));
       acceptance_.take_arrival(arrival);
     }
@@ -115,10 +115,10 @@ class Dispatcher {
     return {};
   }
 
-  void make_room_now(FarmClock::time_point now) {
-    if (now < next_room_) return;
-    next_room_ = now + kRoomPause;
-    if (make_room(request_.store, log_)) artifacts_.forget_all();
+  void free_space_now(FarmClock::time_point now) {
+    if (now < next_freeing_) return;
+    next_freeing_ = now + kSpacePause;
+    if (free_space(request_.store, log_)) artifacts_.forget_all();
   }
 
   void wait() {
@@ -662,7 +662,7 @@ class Dispatcher {
   std::map<std::string, std::vector<uint64_t>> taken_;  // leases, by peer
   size_t slots_ = 0;
   uint64_t next_lease_ = 1, come_workers_ = 0, lost_workers_ = 0, copies_ = 0, sent_bytes_ = 0;
-  FarmClock::time_point next_tick_{}, next_collection_ = FarmClock::now(), next_room_{};
+  FarmClock::time_point next_tick_{}, next_collection_ = FarmClock::now(), next_freeing_{};
   bool is_stopped_ = false, is_draining_ = false, has_more_ = false;
 };
 

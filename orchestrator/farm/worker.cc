@@ -13,7 +13,7 @@
 #include "common/wire/channel.h"
 #include "common/wire/client.h"
 #include "orchestrator/compile/stages.h"
-#include "orchestrator/farm/make_room.h"
+#include "orchestrator/farm/free_space.h"
 #include "orchestrator/farm/random_id.h"
 #include "orchestrator/farm/worker_jobs.h"
 #include "orchestrator/plan/stage_job.h"
@@ -114,7 +114,7 @@ class Worker {
       jobs_.take_arrival(arrival);
     }
     has_changed |= jobs_.turn();
-    if (jobs_.take_lacked_space() && make_room(request_.store, log_)) artifacts_.forget_all();
+    if (jobs_.take_lacked_space() && free_space(request_.store, log_)) artifacts_.forget_all();
     for (pb::Done& done : jobs_.reports(now)) send_done(std::move(done));
     if (!jobs_.is_idle()) last_work_ = now;
     if (has_changed || now >= next_beat_) send_beat();

@@ -296,7 +296,7 @@ class Services(KeyCase):
     def serve(self, *options, endpoint="tcp://127.0.0.1:*"):
         service = Process(self, "sluice-optimize", "--serve", endpoint, "--allow-path", self.folder,
                           *(options or self.listener()))
-        service.endpoint = service.wait_for(r"serves (\S+)").group(1)
+        service.endpoint = service.wait_for(r"serves .*?(\S+://\S+)\n").group(1)
         return service
 
     def compile(self, code, service, *keys):

@@ -1,4 +1,4 @@
-#include "orchestrator/farm/make_room.h"
+#include "orchestrator/farm/free_space.h"
 
 #include <sys/statvfs.h>
 
@@ -16,7 +16,7 @@ bool is_full(const std::string& folder) {
 
 }  // namespace
 
-bool make_room(const std::string& store, const FarmLog& log) {
+bool free_space(const std::string& store, const FarmLog& log) {
   if (!is_full(store)) return false;
   const auto found =
       collect(store, {.max_bytes = 0, .goal_bytes = 0, .older_than = {}, .is_trial = true});

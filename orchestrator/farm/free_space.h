@@ -10,6 +10,6 @@ namespace sluice {
 // When the file system of a store has hardly any space, deletes the half of the store that was used
 // longest ago. What is deleted is made again, or asked for again, when it is wanted. Returns
 // whether something was deleted.
-bool make_room(const std::string& store, const FarmLog& log);
+bool free_space(const std::string& store, const FarmLog& log);
 
 }  // namespace sluice
