@@ -150,6 +150,7 @@ class ListedKernels {
     SLUICE_ASSIGN(const GeneratedKernel made, kernel.generate());
     add_work(Work::kKernels);
     store_.keep(kernel.specification, made);
+    if (store_.hands_over()) return {};
     return store_.find(kernel.specification) ? Result<void>() : not_kept();
   }
 

@@ -115,6 +115,24 @@ class FarmTest(ProgramCase):
         size = os.path.getsize(os.path.join(self.path("two"), "0-0.om"))
         self.assertLess(after - before - size, 20000, "more than the graph and the list")
 
+    def test_kernels_of_one_model(self):
+        subprocess.run([os.path.join(HERE, "..", "..", "scripts", "models", "make"), "large",
+                        "--nodes", "300", "-o", self.folder], check=True, capture_output=True)
+        model = self.path("large-300.onnx")
+        self.program(0, "sluice-compile", model, "-o", self.path("plain.om"), "-q")
+        for words in ([], ["--no-sandbox"]):
+            with self.subTest(words=words):
+                shutil.rmtree(self.path("state"), ignore_errors=True)
+                farm = self.farm()
+                farm.start_worker(len(words), *words)
+                text = self.program(0, "sluice-compile", model, "-o", self.path("farm.om"),
+                                    "--farm", farm.endpoint)
+                self.assertRegex(text, r"farm +[0-9.]+ ms +[1-9]\d* kernels\n")
+                self.assertTrue(read(self.path("plain.om")) == read(self.path("farm.om")))
+                self.assertGreater(farm.status()["since_start"]["ended"], 10)
+                self.assertEqual(farm.status()["since_start"]["failed"], 0)
+                farm.stop()
+
     # ---- order
 
     def test_jobs_of_higher_priority_come_first(self):

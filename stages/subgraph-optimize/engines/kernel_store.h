@@ -32,6 +32,8 @@ class KernelStore {
 
   std::optional<GeneratedKernel> find(const std::string& specification) const;
   void keep(const std::string& specification, const GeneratedKernel& kernel) const;
+  // Returns whether what is kept gets into the store only later, by whoever started this program.
+  bool hands_over() const { return handed_over_.has_value(); }
   // Returns the key of the kernel's record.
   Digest key(const std::string& specification) const;
   // Keeps a graph file, and returns its digest when it is in the store then.
