@@ -19,7 +19,9 @@ namespace {
 constexpr std::string_view kSecretHead = "sluice secret key", kPublicHead = "sluice public key";
 constexpr std::string_view kPublic = "public ", kSecret = "secret ";
 constexpr size_t kKeyChars = 40, kKeyBytes = 32, kMaxName = 100, kMaxFile = 1000;
-constexpr mode_t kOthers = 0077;
+// Others than the owner and the group: systemd and Kubernetes give a service its secrets by a
+// group of its own.
+constexpr mode_t kOthers = 0027;
 
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

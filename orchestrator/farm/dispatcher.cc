@@ -34,7 +34,7 @@ constexpr milliseconds kTick{100};
 constexpr milliseconds kIdle{1000};
 constexpr milliseconds kAssignPatience{1500};  // until a worker has said that it has a lease
 constexpr milliseconds kResendPatience{1000};
-constexpr size_t kMaxTogether = 8;  // jobs of one slot
+constexpr size_t kMaxTogether = 16;  // jobs of one slot
 constexpr int kEpochBits = 40;      // leases of one start
 constexpr uint64_t kMaxLies = 3;    // then a worker gets nothing more
 constexpr seconds kCollectPause{60};
