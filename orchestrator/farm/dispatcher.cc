@@ -35,8 +35,8 @@ constexpr milliseconds kIdle{1000};
 constexpr milliseconds kAssignPatience{1500};  // until a worker has said that it has a lease
 constexpr milliseconds kResendPatience{1000};
 constexpr size_t kMaxTogether = 16;  // jobs of one slot
-constexpr int kEpochBits = 40;      // leases of one start
-constexpr uint64_t kMaxLies = 3;    // then a worker gets nothing more
+constexpr int kEpochBits = 40;       // leases of one start
+constexpr uint64_t kMaxLies = 3;     // then a worker gets nothing more
 constexpr seconds kCollectPause{60};
 constexpr seconds kSpacePause{2};  // between two deletions in a full store
 constexpr seconds kMinLate{10};    // a job that runs shorter is no straggler

@@ -36,7 +36,8 @@ class DeployTest(unittest.TestCase):
             self.check_options(verb, command.group(2).split())
             if shutil.which("systemd-analyze") is None:
                 continue
-            done = subprocess.run(["systemd-analyze", "verify", path], capture_output=True, text=True)
+            done = subprocess.run(["systemd-analyze", "verify", path], capture_output=True,
+                                  text=True)
             faults = [line for line in (done.stdout + done.stderr).splitlines()
                       if f"sluice-{verb}.service" in line and "is not executable" not in line]
             self.assertEqual(faults, [])
@@ -48,7 +49,8 @@ class DeployTest(unittest.TestCase):
         for one in objects[1:]:
             spec = one["spec"]
             pod = spec["template"]["spec"]
-            self.assertEqual(spec["selector"]["matchLabels"], spec["template"]["metadata"]["labels"])
+            self.assertEqual(spec["selector"]["matchLabels"],
+                             spec["template"]["metadata"]["labels"])
             claims = [claim["metadata"] for claim in spec.get("volumeClaimTemplates", [])]
             volumes = {volume["name"] for volume in pod["volumes"] + claims}
             for container in pod["containers"]:
