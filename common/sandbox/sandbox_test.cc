@@ -192,12 +192,12 @@ TEST_F(SandboxTest, BecomesNoOtherProgram) {
 TEST_F(SandboxTest, BecomesTheProgramThatWasPrepared) {
   auto prepared = PreparedSandbox::prepare({}, Confined::kProgram);
   ASSERT_TRUE(prepared);
-  // This program would need more when it is built with sanitizers.
-  const int program = ::open("/bin/true", O_PATH | O_CLOEXEC);
+  const int program = ::open("/proc/self/exe", O_PATH | O_CLOEXEC);
   const pid_t child = ::fork();
   if (child == 0) {
-    char name[] = "true";
-    char* arguments[] = {name, nullptr};
+    char name[] = "sandbox_test", list[] = "--gtest_list_tests";
+    char* arguments[] = {name, list, nullptr};
+    ::dup2(::open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
     if (prepared->enter(program)) prepared->run_program(arguments);
     ::_exit(kNoSandbox);
   }
