@@ -50,6 +50,9 @@ struct Record {
   std::vector<Digest> artifacts() const;
 };
 
+// Returns the first digits of a key, by which people see it.
+inline std::string short_key(const Digest& key) { return digest_hex(key).substr(0, 16); }
+
 std::string record_text(const Record& record);
 // Returns nothing when the text is no whole record.
 std::optional<Record> parse_record(std::string_view text);

@@ -28,14 +28,13 @@ Acceptance::~Acceptance() {
 void Acceptance::begin(const FarmJob& job, const std::string& worker, const std::string& peer,
                        const pb::JobEnd& end) {
   Candidate& candidate = candidates_[job.key];
-  candidate = {.worker = worker, .end = end, .lacking = {}, .models = {}};
+  candidate = {.worker = worker, .end = end, .lacking = {}, .model = {}};
   const auto record = parse_record(end.record());
   if (!record || record->key() != job.key)
     return decide(job.key, "its record is not that of the job", true);
   const std::vector<Digest> artifacts = record->artifacts();
   if (artifacts.empty()) return decide(job.key, "its record names no product", true);
-  if (const auto model = record->results.find_digest("output"); model && job.kind == "compile")
-    candidate.models.push_back(*model);
+  if (job.kind == "compile") candidate.model = record->results.find_digest("output");
   for (const Digest& artifact : artifacts) {
     if (artifacts_.has(artifact)) continue;
     candidate.lacking.insert(artifact);
@@ -63,12 +62,12 @@ void Acceptance::take_arrival(const Artifacts::Arrival& arrival) {
 }
 
 void Acceptance::check(const Digest& key) {
-  if (candidates_.at(key).models.empty()) return decide(key, {}, false);
+  if (!candidates_.at(key).model) return decide(key, {}, false);
   waiting_.push_back(key);
 }
 
 bool Acceptance::start(const Digest& key) {
-  const Digest& model = candidates_.at(key).models.front();
+  const Digest& model = *candidates_.at(key).model;
   const auto program = find_program("sluice-verify");
   if (!program) return decide(key, program.error().message, false), false;
   const auto child = start_process({*program, "-q", store_path(store_.path(), model)}, {});

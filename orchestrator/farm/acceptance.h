@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,7 @@ class Acceptance {
     std::string worker;
     pb::JobEnd end;
     std::set<Digest> lacking;
-    std::vector<Digest> models;  // compiled models
+    std::optional<Digest> model;  // of a compile
   };
   struct Process {
     Digest key;

@@ -56,21 +56,22 @@ std::optional<Digest> digest_of_field(std::string_view field) {
 
 PieceOfArtifact read_piece(const Store& store, const pb::Get& get) {
   PieceOfArtifact answer;
-  answer.piece.set_digest(get.digest());
-  answer.piece.set_offset(get.offset());
+  pb::Piece& piece = *answer.message.mutable_piece();
+  piece.set_digest(get.digest());
+  piece.set_offset(get.offset());
   const auto digest = digest_of_field(get.digest());
   const std::string path = digest ? store_path(store.path(), *digest) : std::string();
   const Descriptor file = digest ? open_artifact(path) : Descriptor();
   if (!file) {
-    answer.piece.set_is_missing(true);
+    piece.set_is_missing(true);
     return answer;
   }
   const uint64_t total = bytes_of(file.get());
-  answer.piece.set_total(total);
+  piece.set_total(total);
   if (get.bytes() == 0) {
     const bool is_whole = digest_of_file(file.get()) == *digest;
     if (!is_whole) ::unlink(path.c_str());
-    answer.piece.set_is_missing(!is_whole);
+    piece.set_is_missing(!is_whole);
     return answer;
   }
   if (get.offset() >= total) return answer;
@@ -82,6 +83,12 @@ PieceOfArtifact read_piece(const Store& store, const pb::Get& get) {
   note_use(path);
   answer.bytes = {std::span(bytes->data(), static_cast<size_t>(got)), bytes};
   return answer;
+}
+
+pb::FarmMessage check_question(const Digest& digest) {
+  pb::FarmMessage message;
+  message.mutable_get()->set_digest(digest_field(digest));
+  return message;
 }
 
 bool Artifacts::has(const Digest& digest) {
@@ -106,11 +113,11 @@ void Artifacts::want(const Digest& digest, const std::string& peer) {
   turn(Clock::now());
 }
 
-void Artifacts::drop(const Digest& digest) {
-  const auto entry = transfers_.find(digest);
-  if (entry == transfers_.end()) return;
-  if (entry->second.file) --active_;
-  transfers_.erase(entry);
+// Ends a transfer that has begun.
+void Artifacts::end(const Digest& digest, Arrival arrival) {
+  arrivals_.push_back(std::move(arrival));
+  --active_;
+  transfers_.erase(digest);
 }
 
 void Artifacts::begin(const Digest& digest, Transfer& transfer) {
@@ -119,7 +126,8 @@ void Artifacts::begin(const Digest& digest, Transfer& transfer) {
   if (!made || !transfer.file) {
     arrivals_.push_back({.digest = digest,
                          .fault = fmt::format("the store '{}' cannot be written: {}", store_.path(),
-                                              std::strerror(errno))});
+                                              std::strerror(errno)),
+                         .is_unkept = true});
     transfers_.erase(digest);
     return;
   }
@@ -151,13 +159,11 @@ void Artifacts::give_up_peer(const Digest& digest, Transfer& transfer, const std
     transfer.asked = transfer.at;
     return ask_on(digest, transfer);
   }
-  arrivals_.push_back({.digest = digest,
-                       .fault = fault,
-                       .is_absent = is_absent,
-                       .is_silent = transfer.attempts > kMaxAttempts,
-                       .peer = peer});
-  --active_;
-  transfers_.erase(digest);
+  end(digest, {.digest = digest,
+               .fault = fault,
+               .is_absent = is_absent,
+               .is_silent = transfer.attempts > kMaxAttempts,
+               .peer = peer});
 }
 
 void Artifacts::take(const std::string& peer, const pb::Piece& piece,
@@ -176,12 +182,11 @@ void Artifacts::take(const std::string& peer, const pb::Piece& piece,
   if (::pwrite(transfer.file.get(), bytes.data(), bytes.size(), static_cast<off_t>(transfer.at)) !=
       static_cast<ssize_t>(bytes.size())) {
     const std::string why = std::strerror(errno);
-    arrivals_.push_back(
-        {.digest = *digest,
-         .fault = fmt::format("the store '{}' cannot be written: {}", store_.path(), why),
-         .is_unkept = true,
-         .peer = peer});
-    return drop(*digest);
+    return end(*digest,
+               {.digest = *digest,
+                .fault = fmt::format("the store '{}' cannot be written: {}", store_.path(), why),
+                .is_unkept = true,
+                .peer = peer});
   }
   transfer.total = piece.total();
   transfer.at += bytes.size();
@@ -216,9 +221,7 @@ void Artifacts::finish(const Digest& digest, Transfer& transfer) {
     if (named) store_.count_added(transfer.total);
     if (named) present_.insert(digest);
   }
-  arrivals_.push_back(std::move(arrival));
-  --active_;
-  transfers_.erase(digest);
+  end(digest, std::move(arrival));
 }
 
 void Artifacts::turn(Clock::time_point now) {

@@ -47,9 +47,6 @@ class Artifacts {
 
   // Gets it from the peer, or adds the peer to those who have it.
   void want(const Digest& digest, const std::string& peer);
-  bool is_coming(const Digest& digest) const { return transfers_.contains(digest); }
-  // Drops a transfer whose artifact nobody wants any more; what has come of it stays.
-  void drop(const Digest& digest);
 
   void take(const std::string& peer, const pb::Piece& piece, std::span<const std::byte> bytes);
   // Asks again for what did not come; gives up peers that do not answer.
@@ -75,6 +72,7 @@ class Artifacts {
                     bool is_absent = false);
   void begin_anew(const Digest& digest, Transfer& transfer);
   void finish(const Digest& digest, Transfer& transfer);
+  void end(const Digest& digest, Arrival arrival);
   std::string partial(const Digest& digest) const;
 
   Store& store_;
@@ -88,12 +86,14 @@ class Artifacts {
 };
 
 struct PieceOfArtifact {
-  pb::Piece piece;
+  pb::FarmMessage message;  // a Piece
   Payload bytes;
 };
 // Returns what a store has of an artifact. A Get of no bytes asks whether it is whole: it is
 // hashed, and deleted when it is damaged.
 PieceOfArtifact read_piece(const Store& store, const pb::Get& get);
+// Returns the question whether the peer's artifact is whole: ours came with other bytes.
+pb::FarmMessage check_question(const Digest& digest);
 
 // Converts digests to and from fields of messages.
 std::string digest_field(const Digest& digest);

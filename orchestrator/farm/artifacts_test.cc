@@ -39,14 +39,24 @@ class ArtifactsTest : public ::testing::Test {
     const auto [peer, get] = asked_.front();
     asked_.pop_front();
     const PieceOfArtifact piece = read_piece(from_, get);
-    artifacts_.take(peer, piece.piece, piece.bytes.bytes);
+    artifacts_.take(peer, piece.message.piece(), piece.bytes.bytes);
+    collect();
   }
   void pass_time() {
     now_ += milliseconds(1500);
     artifacts_.turn(now_);
+    collect();
+  }
+  void collect() {
+    for (Artifacts::Arrival& arrival : artifacts_.take_arrivals())
+      arrivals_.push_back(std::move(arrival));
+  }
+  std::vector<Artifacts::Arrival> take_arrivals() {
+    collect();
+    return std::exchange(arrivals_, {});
   }
   std::string fault() {
-    const auto arrivals = artifacts_.take_arrivals();
+    const auto arrivals = take_arrivals();
     return arrivals.size() == 1 ? arrivals[0].fault : "not one arrival";
   }
   std::string file(const Digest& digest) { return store_path(folder_.file("from"), digest); }
@@ -56,6 +66,7 @@ class ArtifactsTest : public ::testing::Test {
   bool is_there_ = true;
   std::deque<std::pair<std::string, pb::Get>> asked_;
   Artifacts artifacts_;
+  std::vector<Artifacts::Arrival> arrivals_;
   Artifacts::Clock::time_point now_ = Artifacts::Clock::now();
 };
 
@@ -75,7 +86,7 @@ TEST_F(ArtifactsTest, ComeInPieces) {
 TEST_F(ArtifactsTest, LostDoubledAndDisorderedPiecesDoNoHarm) {
   const Digest digest = make(size_t{9} * wire::kMaxPieceBytes);
   artifacts_.want(digest, "a");
-  for (int round = 0; artifacts_.is_coming(digest) && round < 100; ++round) {
+  for (int round = 0; arrivals_.empty() && round < 100; ++round) {
     if (asked_.size() > 2) asked_.erase(asked_.begin() + 1);  // lost
     if (!asked_.empty()) asked_.push_back(asked_.front());    // doubled
     if (asked_.size() > 3) std::swap(asked_.front(), asked_.back());
@@ -114,7 +125,7 @@ TEST_F(ArtifactsTest, WhatIsLeftOfAnotherFileIsNotKept) {
   artifacts_.forget(digest);
   artifacts_.want(digest, "a");
   answer();
-  const auto arrivals = artifacts_.take_arrivals();
+  const auto arrivals = take_arrivals();
   ASSERT_EQ(arrivals.size(), 1u);
   EXPECT_TRUE(arrivals[0].is_lie);
   artifacts_.want(digest, "a");
@@ -126,13 +137,13 @@ TEST_F(ArtifactsTest, WhoDoesNotHaveItIsGivenUpForTheNext) {
   const Digest digest = make(10), lacking = sha256(std::string_view("nobody has it"));
   artifacts_.want(lacking, "a");
   answer();
-  const auto arrivals = artifacts_.take_arrivals();
+  const auto arrivals = take_arrivals();
   ASSERT_EQ(arrivals.size(), 1u);
   EXPECT_TRUE(arrivals[0].is_absent);
   artifacts_.want(digest, "gone");
   artifacts_.want(digest, "b");
   asked_.clear();  // the first one does not answer
-  for (int i = 0; i < 12 && artifacts_.is_coming(digest); ++i) {
+  for (int i = 0; i < 12 && arrivals_.empty(); ++i) {
     pass_time();
     if (!asked_.empty() && asked_.front().first == "gone") asked_.clear();
     answer();
@@ -144,7 +155,7 @@ TEST_F(ArtifactsTest, APeerThatIsGoneIsNoReasonToWaitForEver) {
   const Digest digest = make(10);
   is_there_ = false;
   artifacts_.want(digest, "a");
-  for (int i = 0; i < 12 && artifacts_.is_coming(digest); ++i) pass_time();
+  for (int i = 0; i < 12 && arrivals_.empty(); ++i) pass_time();
   EXPECT_EQ(fault(), "its owner does not answer");
 }
 
@@ -153,14 +164,13 @@ TEST_F(ArtifactsTest, DamagedBytesAreALie) {
   ASSERT_TRUE(write_text(file(digest), std::string(100, 'x')).ok());
   artifacts_.want(digest, "a");
   answer();
-  const auto arrivals = artifacts_.take_arrivals();
+  const auto arrivals = take_arrivals();
   ASSERT_EQ(arrivals.size(), 1u);
   EXPECT_TRUE(arrivals[0].is_lie);
   EXPECT_FALSE(artifacts_.has(digest));
   // Its owner is told to look, and deletes it.
-  pb::Get check;
-  check.set_digest(digest_field(digest));
-  EXPECT_TRUE(read_piece(from_, check).piece.is_missing());
+  const pb::FarmMessage question = check_question(digest);
+  EXPECT_TRUE(read_piece(from_, question.get()).message.piece().is_missing());
   EXPECT_FALSE(from_.find_artifact(digest));
 }
 
@@ -172,6 +182,7 @@ TEST_F(ArtifactsTest, AStoreThatCannotBeWrittenIsSaid) {
   const auto arrivals = artifacts.take_arrivals();
   ASSERT_EQ(arrivals.size(), 1u);
   EXPECT_THAT(arrivals[0].fault, HasSubstr("cannot be written"));
+  EXPECT_TRUE(arrivals[0].is_unkept);
 }
 
 }  // namespace

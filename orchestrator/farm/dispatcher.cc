@@ -13,6 +13,7 @@
 #include "common/wire/client.h"
 #include "common/wire/endpoint.h"
 #include "orchestrator/farm/acceptance.h"
+#include "orchestrator/farm/assignment.h"
 #include "orchestrator/farm/farm_status.h"
 #include "orchestrator/farm/farm_workers.h"
 #include "orchestrator/farm/free_space.h"
@@ -34,15 +35,9 @@ constexpr milliseconds kTick{100};
 constexpr milliseconds kIdle{1000};
 constexpr milliseconds kAssignPatience{1500};  // until a worker has said that it has a lease
 constexpr milliseconds kResendPatience{1000};
-constexpr size_t kMaxTogether = 16;  // jobs of one slot
-constexpr int kEpochBits = 40;       // leases of one start
-constexpr uint64_t kMaxLies = 3;     // then a worker gets nothing more
+constexpr int kEpochBits = 40;  // leases of one start
 constexpr seconds kCollectPause{60};
 constexpr seconds kSpacePause{2};  // between two deletions in a full store
-constexpr seconds kMinLate{10};    // a job that runs shorter is no straggler
-constexpr int kLate = 4;           // times as long as is usual
-constexpr int kMemory = 16;        // jobs that the usual time is a mean of
-constexpr seconds kStorm{15};      // workers that are lost in so short a time have a common cause
 
 class Dispatcher {
  public:
@@ -59,20 +54,24 @@ class Dispatcher {
                      return channel_.send(peer, message);
                    }),
         acceptance_(store_, artifacts_, request.verifying),
-        board_(store_, artifacts_, std::move(state), request.state + "/quarantine", log_) {}
+        board_(store_, artifacts_, std::move(state), request.state + "/quarantine", log_),
+        assignment_(board_, workers_, log_,
+                    [this](FarmWorker& worker, const std::vector<uint64_t>& leases) {
+                      send_assign(worker, leases);
+                    }) {}
 
   Result<int> run() {
     SLUICE_ASSIGN(const int64_t epoch, board_.state().next_epoch());
-    next_lease_ = (static_cast<uint64_t>(epoch) << kEpochBits) + 1;
+    workers_.begin((static_cast<uint64_t>(epoch) << kEpochBits) + 1);
     SLUICE_TRY(board_.load());
     SLUICE_TRY(board_.commit());
     if (!request_.metrics.empty()) {
       SLUICE_ASSIGN(MetricsServer metrics, MetricsServer::listen(request_.metrics));
       metrics_.emplace(std::move(metrics));
     }
-    if (slurm_request_.is_used) {
-      if (slurm_request_.endpoint.empty()) slurm_request_.endpoint = channel_.endpoint();
-      slurm_.emplace(slurm_request_, log_);
+    if (slurm_request_) {
+      if (slurm_request_->endpoint.empty()) slurm_request_->endpoint = channel_.endpoint();
+      slurm_.emplace(*slurm_request_, log_);
     }
     log_.tell("listening", {{"endpoint", channel_.endpoint()},
                             {"store", request_.store},
@@ -107,11 +106,10 @@ class Dispatcher {
     for (const Acceptance::Outcome& outcome : acceptance_.take_outcomes())
       SLUICE_TRY(take_outcome(outcome));
     if (now >= next_tick_) SLUICE_TRY(tick(now));
-    SLUICE_TRY(assign());
+    if (!is_draining_) assignment_.assign();
     SLUICE_TRY(board_.commit());
     tell_after_commit();
-    if (metrics_) metrics_->answer([this] { return metrics_text(status()); });
-    if (is_draining_ && leases_.empty()) is_stopped_ = true;
+    if (is_draining_ && workers_.leases().empty()) is_stopped_ = true;
     return {};
   }
 
@@ -125,19 +123,25 @@ class Dispatcher {
     std::vector<int> descriptors = {signals_.get()};
     if (metrics_) descriptors.push_back(metrics_->descriptor());
     acceptance_.add_descriptors(descriptors);
-    const bool is_idle = board_.jobs().empty() && workers_.empty();
+    const bool is_idle = board_.jobs().empty() && workers_.all().empty();
     const auto ready = channel_.wait(descriptors, has_more_ ? milliseconds(0)
                                                   : is_idle ? kIdle
                                                             : kTick);
     if (ready[0]) is_stopped_ = true;
+    if (metrics_ && ready[1]) answer_metrics();
+  }
+
+  void answer_metrics() {
+    metrics_->answer([this] { return metrics_text(status()); });
   }
 
   Result<void> tick(FarmClock::time_point now) {
     next_tick_ = now + kTick;
+    if (metrics_) answer_metrics();  // those who ask too slowly are let go
     SLUICE_TRY(board_.turn(now));
     if (slurm_) slurm_->set_wanted(wanted_workers(), come_workers_);
     std::vector<std::string> lost;
-    for (const auto& [id, worker] : workers_) {
+    for (const auto& [id, worker] : workers_.all()) {
       const auto patience = worker.is_reachable ? kHeartbeat * kMissedHeartbeats : kHeartbeat * 2;
       if (now - worker.last_heard > patience) lost.push_back(id);
     }
@@ -147,7 +151,7 @@ class Dispatcher {
       if (client.sent > client.seen() && now - client.last_sent > kResendPatience)
         client.sent = client.seen();
     }
-    copy_stragglers(now);
+    if (!is_draining_) assignment_.copy_stragglers(now);
     if (now >= next_collection_) {
       next_collection_ = now + kCollectPause;
       if (const auto kept = collect_if_full(store_); !kept)
@@ -157,11 +161,13 @@ class Dispatcher {
     return {};
   }
 
-  // The number of workers that the jobs of now could use, when each has as many slots as those that
-  // are here.
+  // Returns the number of workers that the jobs of now could use, when each has as many slots as
+  // those that are here.
   size_t wanted_workers() const {
-    const size_t jobs = is_draining_ ? leases_.size() : board_.ready() + leases_.size();
-    const size_t slots = std::max<size_t>(1, slots_ / std::max<size_t>(1, workers_.size()));
+    const size_t running = workers_.leases().size();
+    const size_t jobs = is_draining_ ? running : board_.ready() + running;
+    const size_t workers = std::max<size_t>(1, workers_.all().size());
+    const size_t slots = std::max<size_t>(1, workers_.slots() / workers);
     return (jobs + slots - 1) / slots;
   }
 
@@ -252,8 +258,6 @@ class Dispatcher {
       return {};
     }
     board_.client(beat.client(), client->owner, incoming.peer);
-    if (beat.seen() < client->sent && FarmClock::now() - client->last_sent > kResendPatience)
-      client->sent = client->seen();
     SLUICE_TRY(board_.take_seen(*client, std::min(beat.seen(), client->ended)));
     answer.mutable_heartbeat();
     channel_.send(incoming.peer, answer);
@@ -262,12 +266,10 @@ class Dispatcher {
 
   void take_get(const Incoming& incoming, const pb::Get& get) {
     PieceOfArtifact answer = read_piece(store_, get);
-    if (const auto digest = digest_of_field(get.digest()); digest && answer.piece.is_missing())
-      artifacts_.forget(*digest);
+    const auto digest = digest_of_field(get.digest());
+    if (digest && answer.message.piece().is_missing()) artifacts_.forget(*digest);
     sent_bytes_ += answer.bytes.bytes.size();
-    pb::FarmMessage message;
-    *message.mutable_piece() = std::move(answer.piece);
-    channel_.send(incoming.peer, message, std::move(answer.bytes));
+    channel_.send(incoming.peer, answer.message, std::move(answer.bytes));
   }
 
   Result<void> take_release(const Incoming& incoming, const pb::Release& release) {
@@ -285,8 +287,8 @@ class Dispatcher {
 
   Result<void> take_worker_beat(const Incoming& incoming, const pb::WorkerBeat& beat) {
     if (beat.worker().empty() || !check_release(incoming.peer, beat.release())) return {};
-    auto [entry, is_new] = workers_.try_emplace(beat.worker());
-    FarmWorker& worker = entry->second;
+    const bool is_new = workers_.find(beat.worker()) == nullptr;
+    FarmWorker& worker = workers_.get(beat.worker());
     if (is_new) {
       worker.id = beat.worker();
       ++come_workers_;
@@ -339,7 +341,7 @@ class Dispatcher {
   Result<void> take_back(FarmWorker& worker, const std::vector<uint64_t>& numbers) {
     for (const uint64_t number : numbers) {
       FarmJob* job = board_.find(worker.leases.at(number).key);
-      free_lease(number);
+      workers_.free(number);
       if (job != nullptr) SLUICE_TRY(board_.lose(*job, number, Blame::kNone));
     }
     return {};
@@ -353,47 +355,32 @@ class Dispatcher {
     FarmJob* job = key ? board_.find(*key) : nullptr;
     if (job == nullptr || job->end) return false;
     board_.begin(*job, running.lease());
-    worker.leases[running.lease()] = {.key = *key,
-                                      .group = running.lease(),
-                                      .assigned = FarmClock::now(),
-                                      .has_begun = running.has_begun()};
-    leases_[running.lease()] = worker.id;
+    workers_.adopt(worker, running.lease(),
+                   {.key = *key,
+                    .group = running.lease(),
+                    .assigned = FarmClock::now(),
+                    .has_begun = running.has_begun()});
     return true;
   }
 
   Result<void> lose_worker(const std::string& id) {
-    const auto entry = workers_.find(id);
-    FarmWorker worker = std::move(entry->second);
-    workers_.erase(entry);
-    if (reserved_ == id) reserved_.clear();
-    const auto now = FarmClock::now();
-    while (!losses_.empty() && now - losses_.front().time > kStorm) losses_.pop_front();
-    const bool was_alone = worker.begun() == 1;
-    Loss loss{.time = now, .keys = {}};
-    if (worker.leases.empty()) {
-      log_.tell("worker left", {{"worker", worker.beat.name()}});
+    const std::string name = workers_.get(id).beat.name();
+    const std::vector<LostLease> lost = workers_.remove(id, FarmClock::now());
+    if (lost.empty()) {
+      log_.tell("worker left", {{"worker", name}});
     } else {
       ++lost_workers_;
-      log_.warn("worker lost", {{"worker", worker.beat.name()},
-                                {"jobs", fmt::format("{}", worker.leases.size())}});
+      log_.warn("worker lost", {{"worker", name}, {"jobs", fmt::format("{}", lost.size())}});
     }
-    for (const auto& [number, lease] : worker.leases) {
-      leases_.erase(number);
-      const bool is_excused = std::ranges::any_of(
-          losses_, [&](const Loss& other) { return !other.keys.contains(lease.key); });
-      loss.keys.insert(lease.key);
-      const Blame blame = !lease.has_begun ? Blame::kNone
-                          : is_excused     ? Blame::kExcused
-                          : was_alone      ? Blame::kAlone
-                                           : Blame::kTogether;
-      if (FarmJob* job = board_.find(lease.key)) SLUICE_TRY(board_.lose(*job, number, blame));
+    for (const LostLease& lease : lost) {
+      FarmJob* job = board_.find(lease.key);
+      if (job != nullptr) SLUICE_TRY(board_.lose(*job, lease.number, lease.blame));
     }
-    if (!loss.keys.empty()) losses_.push_back(std::move(loss));
     return {};
   }
 
   void count_lie(const std::string& peer) {
-    for (auto& [id, worker] : workers_) {
+    for (auto& [id, worker] : workers_.all()) {
       if (worker.peer != peer) continue;
       if (++worker.lies == kMaxLies)
         log_.warn("worker excluded",
@@ -402,97 +389,6 @@ class Dispatcher {
   }
 
   // ---- from jobs to workers and back
-
-  Result<void> assign() {
-    if (is_draining_ || board_.ready() == 0) return {};
-    slots_ = 0;
-    for (const auto& [id, worker] : workers_) slots_ += worker.beat.slots();
-    if (board_.has_alone()) assign_alone();
-    // Each worker gets its share before any gets more than its slots.
-    for (const size_t spare : {0, 1}) {
-      if (spare > 0 && board_.ready() <= 2 * slots_) return {};
-      for (bool has_given = true; has_given && board_.ready() > 0;) {
-        has_given = false;
-        for (auto& [id, worker] : workers_) has_given |= assign_to(worker, spare);
-      }
-    }
-    return {};
-  }
-
-  static bool takes_jobs(const FarmWorker& worker) {
-    return worker.is_reachable && !worker.beat.is_draining() && worker.lies < kMaxLies;
-  }
-
-  bool assign_to(FarmWorker& worker, size_t spare) {
-    if (!takes_jobs(worker) || worker.is_alone || worker.id == reserved_) return false;
-    if (worker.groups() >= worker.beat.slots() + spare) return false;
-    const auto fits = [&](const std::string& needs) { return can_run(worker.beat, needs); };
-    const size_t share =
-        std::clamp<size_t>(board_.ready() / (2 * std::max<size_t>(slots_, 1)), 1, kMaxTogether);
-    const auto count = [&](const std::string& kind) {
-      return kind == "compile" ? size_t{1} : share;  // kernels take milliseconds
-    };
-    const std::vector<Digest> keys = board_.take(fits, count);
-    if (keys.empty()) return false;
-    give(worker, keys);
-    return true;
-  }
-
-  void assign_alone() {
-    for (auto& [id, worker] : workers_) {
-      if (!takes_jobs(worker) || worker.is_alone) continue;
-      const auto fits = [&](const std::string& needs) { return can_run(worker.beat, needs); };
-      if (!reserved_.empty() && reserved_ != id) continue;
-      if (!worker.leases.empty()) {
-        reserved_ = id;  // it gets nothing more until it is free
-        continue;
-      }
-      const auto key = board_.take_alone(fits);
-      if (!key) continue;
-      worker.is_alone = true;
-      reserved_.clear();
-      give(worker, {*key});
-    }
-  }
-
-  void give(FarmWorker& worker, const std::vector<Digest>& keys) {
-    const uint64_t group = next_lease_;
-    std::vector<uint64_t> leases;
-    for (const Digest& key : keys) {
-      const uint64_t number = next_lease_++;
-      leases.push_back(number);
-      worker.leases[number] = {
-          .key = key, .group = group, .assigned = FarmClock::now(), .has_begun = false};
-      leases_[number] = worker.id;
-      board_.begin(*board_.find(key), number);
-    }
-    send_assign(worker, leases);
-  }
-
-  // A job that runs much longer than others of its kind, at a worker that may be slow or stuck,
-  // also goes to one that has nothing else to do; the first product counts.
-  void copy_stragglers(FarmClock::time_point now) {
-    if (is_draining_ || board_.ready() > 0) return;
-    std::vector<Digest> late;
-    for (const auto& [number, id] : leases_) {
-      const FarmLease& lease = workers_.at(id).leases.at(number);
-      const FarmJob* job = board_.find(lease.key);
-      if (job == nullptr || job->leases.size() != 1 || !lease.has_begun) continue;
-      if (now - job->since > std::max<FarmClock::duration>(kMinLate, kLate * usual_[job->kind]))
-        late.push_back(lease.key);
-    }
-    for (const Digest& key : late) {
-      const FarmJob& job = *board_.find(key);
-      for (auto& [id, worker] : workers_) {
-        if (!takes_jobs(worker) || !worker.leases.empty() || !can_run(worker.beat, job.needs))
-          continue;
-        ++copies_;
-        log_.tell("job copied", {{"job", short_key(key)}, {"worker", worker.beat.name()}});
-        give(worker, {key});
-        break;
-      }
-    }
-  }
 
   void send_assign(FarmWorker& worker, const std::vector<uint64_t>& leases) {
     pb::FarmMessage message;
@@ -508,19 +404,21 @@ class Dispatcher {
     if (message.has_assign()) worker.is_reachable = channel_.send(worker.peer, message);
   }
 
+  // A worker says so again until it is told. It may have another connection by then, and may have
+  // been given up: what it has made counts all the same, how it has failed does not.
   Result<void> take_done(const Incoming& incoming, const pb::Done& done) {
     const auto key = digest_of_field(done.end().key());
     FarmJob* job = key ? board_.find(*key) : nullptr;
-    if (job == nullptr || job->end) {
-      free_lease(done.lease());
+    const bool is_holder = workers_.has(done.worker(), done.lease());
+    const bool has_failed = done.end().exit_code() != 0;
+    if (job == nullptr || job->end || (has_failed && !is_holder)) {
+      if (is_holder) free_lease(done.lease());
       note_taken(incoming.peer, done.lease());
       return {};
     }
-    // It says so again until it is told; it may have another connection by now.
     if (job->state == State::kAccepting && accepting_[*key].peer == incoming.peer) return {};
-    const auto worker = workers_.find(done.worker());
-    if (worker != workers_.end()) ++worker->second.done;
-    if (done.end().exit_code() == 0) {
+    if (FarmWorker* worker = workers_.find(done.worker())) ++worker->done;
+    if (!has_failed) {
       job->state = State::kAccepting;
       accepting_[*key] = {incoming.peer, done.lease()};
       acceptance_.begin(*job, done.worker(), incoming.peer, done.end());
@@ -528,7 +426,7 @@ class Dispatcher {
     }
     free_lease(done.lease());
     note_taken(incoming.peer, done.lease());
-    job->leases.erase(done.lease());
+    if (job->state == State::kAccepting) return {};  // another worker has made it
     if (done.lacks_input()) return board_.put_back(*job), Result<void>();
     if (done.is_transient()) {
       log_.tell("job failed, goes on", {{"job", short_key(*key)}, {"why", done.end().error()}});
@@ -541,7 +439,7 @@ class Dispatcher {
   Result<void> take_outcome(const Acceptance::Outcome& outcome) {
     const auto from = accepting_.find(outcome.key);
     if (from != accepting_.end()) {
-      free_lease(from->second.lease);
+      if (workers_.has(outcome.worker, from->second.lease)) free_lease(from->second.lease);
       note_taken(from->second.peer, from->second.lease);
       accepting_.erase(from);
     }
@@ -554,10 +452,8 @@ class Dispatcher {
       return end_job(*job, outcome.end);
     }
     log_.warn("product not accepted", {{"job", short_key(outcome.key)}, {"why", outcome.fault}});
-    const auto worker = workers_.find(outcome.worker);
-    // One that was lost is not there any more.
-    if ((outcome.is_lie || outcome.is_silent) && worker != workers_.end())
-      count_lie(worker->second.peer);
+    const FarmWorker* worker = workers_.find(outcome.worker);  // none: it was lost
+    if ((outcome.is_lie || outcome.is_silent) && worker != nullptr) count_lie(worker->peer);
     if (!outcome.is_lie) return board_.put_back(*job), Result<void>();
     return board_.retry(
         *job,
@@ -567,30 +463,24 @@ class Dispatcher {
 
   // Ends a job everywhere.
   Result<void> end_job(FarmJob& job, const pb::JobEnd& end) {
-    FarmClock::duration& usual = usual_[job.kind];
-    const FarmClock::duration time = FarmClock::now() - job.since;
-    usual = usual.count() == 0 ? time : usual + (time - usual) / kMemory;
+    assignment_.note_time(job.kind, FarmClock::now() - job.since);
     const std::set<uint64_t> others = job.leases;
     for (const uint64_t lease : others) {
-      const auto holder = leases_.find(lease);
-      if (holder == leases_.end()) continue;
+      const FarmWorker* holder = workers_.holder(lease);
+      if (holder == nullptr) continue;
       pb::FarmMessage message;
       message.mutable_revoke()->add_leases(lease);
-      channel_.send(workers_.at(holder->second).peer, message);
+      channel_.send(holder->peer, message);
       free_lease(lease);
     }
     return board_.end(job, end);
   }
 
   void free_lease(uint64_t number) {
-    const auto holder = leases_.find(number);
-    if (holder == leases_.end()) return;
-    FarmWorker& worker = workers_.at(holder->second);
-    const auto lease = worker.leases.find(number);
-    if (FarmJob* job = board_.find(lease->second.key)) job->leases.erase(number);
-    worker.leases.erase(lease);
-    if (worker.leases.empty()) worker.is_alone = false;
-    leases_.erase(holder);
+    FarmWorker* worker = workers_.holder(number);
+    if (worker == nullptr) return;
+    if (FarmJob* job = board_.find(worker->leases.at(number).key)) job->leases.erase(number);
+    workers_.free(number);
   }
 
   void note_taken(const std::string& peer, uint64_t lease) { taken_[peer].push_back(lease); }
@@ -616,9 +506,9 @@ class Dispatcher {
 
   FarmStatus status() const {
     return FarmStatus{.board = board_,
-                      .workers = workers_,
+                      .workers = workers_.all(),
                       .lost_workers = lost_workers_,
-                      .copies = copies_,
+                      .copies = assignment_.copies(),
                       .dropped_messages = channel_.dropped(),
                       .received_bytes = artifacts_.received_bytes(),
                       .sent_bytes = sent_bytes_,
@@ -631,10 +521,6 @@ class Dispatcher {
     channel_.send(peer, message);
   }
 
-  struct Loss {  // of a worker that had jobs
-    FarmClock::time_point time;
-    std::set<Digest> keys;
-  };
   struct From {
     std::string peer;
     uint64_t lease = 0;
@@ -649,19 +535,15 @@ class Dispatcher {
   Acceptance acceptance_;
   JobBoard board_;
   std::optional<MetricsServer> metrics_;
-  SlurmWorkersRequest slurm_request_ = request_.slurm;
+  std::optional<SlurmWorkersRequest> slurm_request_ = request_.slurm;
   std::optional<SlurmWorkers> slurm_;
-  std::map<std::string, FarmWorker> workers_;
-  std::map<uint64_t, std::string> leases_;  // the workers that have them
+  FarmWorkers workers_;
+  Assignment assignment_;
   std::map<Digest, From> accepting_;
-  std::map<std::string, FarmClock::duration> usual_;  // time of a job, by kind
-  std::deque<Loss> losses_;                           // of the last seconds
-  RefusedPeers refused_;                              // whose messages their keys do not allow
-  std::string reserved_;  // a worker that is to become free for a job that runs alone
+  RefusedPeers refused_;  // whose messages their keys do not allow
   std::vector<std::pair<std::string, pb::FarmMessage>> after_commit_;
   std::map<std::string, std::vector<uint64_t>> taken_;  // leases, by peer
-  size_t slots_ = 0;
-  uint64_t next_lease_ = 1, come_workers_ = 0, lost_workers_ = 0, copies_ = 0, sent_bytes_ = 0;
+  uint64_t come_workers_ = 0, lost_workers_ = 0, sent_bytes_ = 0;
   FarmClock::time_point next_tick_{}, next_collection_ = FarmClock::now(), next_freeing_{};
   bool is_stopped_ = false, is_draining_ = false, has_more_ = false;
 };

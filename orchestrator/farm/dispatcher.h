@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/base/result.h"
@@ -16,9 +17,9 @@ struct DispatcherRequest {
   ListenerKeys keys;
   std::string state;  // folder: jobs, and the inputs of those that are quarantined
   std::string store;
-  std::string metrics;  // HOST:PORT of the metrics; empty: none
-  SlurmWorkersRequest slurm;
-  size_t verifying = 1;  // processes that verify products
+  std::string metrics;                       // HOST:PORT of the metrics; empty: none
+  std::optional<SlurmWorkersRequest> slurm;  // none: Slurm runs no workers
+  size_t verifying = 1;                      // processes that verify products
   uint64_t max_jobs = 1000000;
   bool is_synced = false;  // commits survive a loss of power
   bool log_json = false;

@@ -198,12 +198,14 @@ class FarmRun {
     const std::set<Digest> keys = std::exchange(waiting_[arrival.digest], {});
     waiting_.erase(arrival.digest);
     for (const Digest& key : keys) {
-      Product& product = products_.at(key);
+      const auto entry = products_.find(key);
+      if (entry == products_.end()) continue;  // its end came again, and found the artifact
+      Product& product = entry->second;
       if (arrival.fault.empty()) {
         product.lacking.erase(arrival.digest);
         if (product.lacking.empty()) finish(key);
       } else if (arrival.is_lie && ++product.damaged < kMaxDamaged) {
-        ask_check(arrival.digest);
+        channel_.send(check_question(arrival.digest));
         waiting_[arrival.digest].insert(key);
         artifacts_.want(arrival.digest, {});
       } else {
@@ -255,15 +257,7 @@ class FarmRun {
 
   void send_piece(const pb::Get& get) {
     PieceOfArtifact answer = read_piece(store_, get);
-    pb::FarmMessage message;
-    *message.mutable_piece() = std::move(answer.piece);
-    channel_.send(message, std::move(answer.bytes));
-  }
-
-  void ask_check(const Digest& digest) {
-    pb::FarmMessage message;
-    message.mutable_get()->set_digest(digest_field(digest));
-    channel_.send(message);
+    channel_.send(answer.message, std::move(answer.bytes));
   }
 
   void send_beat(bool leaves) {

@@ -66,8 +66,7 @@ Result<SlurmWorkersRequest> slurm_request(const CommandLine& line, const std::st
   if (line.text("--provider") != "slurm")
     return make_error(ErrorCode::kBadOption, "--provider is '{}', expected slurm",
                       line.text("--provider"));
-  SlurmWorkersRequest request{.is_used = true,
-                              .endpoint = line.text("--reached-at"),
+  SlurmWorkersRequest request{.endpoint = line.text("--reached-at"),
                               .folder = state,
                               .sbatch = line.list("--sbatch"),
                               .command = {}};

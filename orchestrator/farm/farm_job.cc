@@ -48,7 +48,8 @@ Result<FarmJob> farm_job_of(const pb::FarmJob& message) {
   return job;
 }
 
-std::vector<Digest> listed_digests(std::string_view text) {
+std::vector<Digest> listed_digests(std::span<const std::byte> list) {
+  const std::string_view text(reinterpret_cast<const char*>(list.data()), list.size());
   std::vector<Digest> digests;
   for (size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
     end = std::min(text.find('\n', begin), text.size());

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -64,7 +65,7 @@ using FarmJobs = std::unordered_map<Digest, FarmJob, DigestHash>;
 Result<FarmJob> farm_job_of(const pb::FarmJob& message);
 
 // Returns the digests of such a list; lines that are no digest are left out.
-std::vector<Digest> listed_digests(std::string_view text);
+std::vector<Digest> listed_digests(std::span<const std::byte> list);
 
 // Returns whether a worker that says this of itself satisfies FarmJob::needs.
 bool can_run(const pb::WorkerBeat& worker, const std::string& needs);

@@ -7,8 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "common/base/digest.h"
-
 namespace sluice {
 
 class FarmLog {
@@ -36,7 +34,5 @@ class FarmLog {
   bool is_json_;
   int level_;
 };
-
-inline std::string short_key(const Digest& key) { return digest_hex(key).substr(0, 16); }
 
 }  // namespace sluice

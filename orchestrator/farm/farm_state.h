@@ -46,7 +46,6 @@ class FarmState {
   Result<void> put_wish(const StoredWish& wish);
   Result<void> remove_wish(const std::string& client, const Digest& key);
 
-  bool is_changed() const { return is_changed_; }
   Result<void> commit();
 
  private:

@@ -1,9 +1,14 @@
 #include "orchestrator/farm/farm_workers.h"
 
 #include <algorithm>
-#include <set>
 
 namespace sluice {
+namespace {
+
+// Workers that are lost in so short a time have a common cause.
+constexpr std::chrono::seconds kStorm{15};
+
+}  // namespace
 
 size_t FarmWorker::groups() const {
   std::set<uint64_t> groups;
@@ -11,9 +16,77 @@ size_t FarmWorker::groups() const {
   return groups.size();
 }
 
-size_t FarmWorker::begun() const {
-  return static_cast<size_t>(
-      std::ranges::count_if(leases, [](const auto& entry) { return entry.second.has_begun; }));
+bool FarmWorker::takes_jobs() const {
+  return is_reachable && !beat.is_draining() && lies < kMaxLies;
+}
+
+FarmWorker* FarmWorkers::find(const std::string& id) {
+  const auto worker = workers_.find(id);
+  return worker == workers_.end() ? nullptr : &worker->second;
+}
+
+uint64_t FarmWorkers::slots() const {
+  uint64_t slots = 0;
+  for (const auto& [id, worker] : workers_) slots += worker.beat.slots();
+  return slots;
+}
+
+bool FarmWorkers::has(const std::string& id, uint64_t lease) const {
+  const auto holder = leases_.find(lease);
+  return holder != leases_.end() && holder->second == id;
+}
+
+FarmWorker* FarmWorkers::holder(uint64_t lease) {
+  const auto holder = leases_.find(lease);
+  return holder == leases_.end() ? nullptr : find(holder->second);
+}
+
+std::vector<uint64_t> FarmWorkers::give(FarmWorker& worker, const std::vector<Digest>& keys) {
+  const uint64_t group = next_lease_;
+  std::vector<uint64_t> numbers;
+  for (const Digest& key : keys) {
+    numbers.push_back(next_lease_);
+    adopt(worker, next_lease_++, {.key = key, .group = group});
+  }
+  return numbers;
+}
+
+void FarmWorkers::adopt(FarmWorker& worker, uint64_t number, const FarmLease& lease) {
+  worker.leases[number] = lease;
+  leases_[number] = worker.id;
+}
+
+void FarmWorkers::free(uint64_t number) {
+  FarmWorker* worker = holder(number);
+  if (worker == nullptr) return;
+  worker->leases.erase(number);
+  if (worker->leases.empty()) worker->is_alone = false;
+  leases_.erase(number);
+}
+
+std::vector<LostLease> FarmWorkers::remove(const std::string& id, FarmClock::time_point now) {
+  std::vector<LostLease> lost;
+  const auto entry = workers_.find(id);
+  if (entry == workers_.end()) return lost;
+  const FarmWorker worker = std::move(entry->second);
+  workers_.erase(entry);
+  while (!losses_.empty() && now - losses_.front().time > kStorm) losses_.pop_front();
+  const auto begun = std::ranges::count_if(
+      worker.leases, [](const auto& lease) { return lease.second.has_begun; });
+  Loss loss{.time = now, .keys = {}};
+  for (const auto& [number, lease] : worker.leases) {
+    leases_.erase(number);
+    loss.keys.insert(lease.key);
+    const bool is_excused = std::ranges::any_of(
+        losses_, [&](const Loss& other) { return !other.keys.contains(lease.key); });
+    lost.push_back({number, lease.key,
+                    !lease.has_begun ? Blame::kNone
+                    : is_excused     ? Blame::kExcused
+                    : begun == 1     ? Blame::kAlone
+                                     : Blame::kTogether});
+  }
+  if (!loss.keys.empty()) losses_.push_back(std::move(loss));
+  return lost;
 }
 
 }  // namespace sluice

@@ -2,12 +2,17 @@
 // run together in one slot.
 #pragma once
 
+#include <deque>
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "orchestrator/farm/farm_job.h"
 
 namespace sluice {
+
+inline constexpr uint64_t kMaxLies = 3;  // then a worker gets nothing more
 
 struct FarmLease {
   Digest key;
@@ -28,7 +33,55 @@ struct FarmWorker {
   uint64_t done = 0;         // jobs that it ended
 
   size_t groups() const;
-  size_t begun() const;  // leases
+  bool takes_jobs() const;
+};
+
+// What a job has to do with the loss of its worker.
+enum class Blame : uint8_t {
+  kNone,      // it had not begun
+  kExcused,   // workers with other jobs were lost at about the same time
+  kTogether,  // other jobs ran beside it
+  kAlone,
+};
+
+struct LostLease {
+  uint64_t number = 0;
+  Digest key;
+  Blame blame = Blame::kNone;
+};
+
+class FarmWorkers {
+ public:
+  // Leases of this start of the dispatcher have numbers from first_lease on.
+  void begin(uint64_t first_lease) { next_lease_ = first_lease; }
+
+  const std::map<std::string, FarmWorker>& all() const { return workers_; }
+  std::map<std::string, FarmWorker>& all() { return workers_; }
+  FarmWorker* find(const std::string& id);
+  FarmWorker& get(const std::string& id) { return workers_[id]; }  // makes it when it is new
+  uint64_t slots() const;
+  // The numbers of all leases, with the workers that have them.
+  const std::map<uint64_t, std::string>& leases() const { return leases_; }
+  bool has(const std::string& id, uint64_t lease) const;
+  FarmWorker* holder(uint64_t lease);
+
+  // Gives jobs to a worker as one group, and returns the numbers of their leases.
+  std::vector<uint64_t> give(FarmWorker& worker, const std::vector<Digest>& keys);
+  // Notes a lease that the worker had before.
+  void adopt(FarmWorker& worker, uint64_t number, const FarmLease& lease);
+  void free(uint64_t number);
+  // Removes a worker, and says what that means for its jobs.
+  std::vector<LostLease> remove(const std::string& id, FarmClock::time_point now);
+
+ private:
+  struct Loss {  // of a worker that had jobs
+    FarmClock::time_point time;
+    std::set<Digest> keys;
+  };
+  std::map<std::string, FarmWorker> workers_;
+  std::map<uint64_t, std::string> leases_;
+  std::deque<Loss> losses_;  // of the last seconds
+  uint64_t next_lease_ = 1;
 };
 
 }  // namespace sluice

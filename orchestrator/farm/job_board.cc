@@ -91,7 +91,12 @@ Result<void> JobBoard::submit(FarmClient& client, FarmJob job) {
   if (!there.clients.insert(client.id).second) return {};
   if (there.end) return note_end(client.id, key);
   client.open.insert(key);
-  if (there.priority < job.priority) there.priority = job.priority;
+  if (there.priority < job.priority) {
+    there.priority = job.priority;
+    SLUICE_TRY(state_.put_job(there));
+    // Its place in the queue of the lower one is passed over, since it is not ready by then.
+    if (there.state == State::kReady) make_ready(there);
+  }
   return state_.put_wish({client.id, key, 0});
 }
 
@@ -184,9 +189,7 @@ Result<void> JobBoard::want_list(FarmJob& job, const Digest& list) {
     artifacts_.forget(list);
     return want_input(job, list);
   }
-  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
-                              file->bytes().size());
-  for (const Digest& digest : listed_digests(text)) SLUICE_TRY(want_input(job, digest));
+  for (const Digest& digest : listed_digests(file->bytes())) SLUICE_TRY(want_input(job, digest));
   return {};
 }
 
@@ -262,22 +265,15 @@ std::vector<Digest> JobBoard::take(const std::function<bool(const std::string& n
   }
 }
 
-std::optional<Digest> JobBoard::take_alone(
+std::optional<Digest> JobBoard::find_alone(
     const std::function<bool(const std::string& needs)>& fits) {
-  for (auto key = alone_.begin(); key != alone_.end();) {
-    const FarmJob* job = find(*key);
-    if (job == nullptr || job->state != State::kReady) {
-      key = alone_.erase(key);
-      continue;
-    }
-    if (fits(job->needs)) {
-      const Digest taken = *key;
-      alone_.erase(key);
-      return taken;
-    }
-    ++key;
-  }
-  return std::nullopt;
+  std::erase_if(alone_, [&](const Digest& key) {
+    const FarmJob* job = find(key);
+    return job == nullptr || job->state != State::kReady;
+  });
+  const auto key =
+      std::ranges::find_if(alone_, [&](const Digest& one) { return fits(find(one)->needs); });
+  return key == alone_.end() ? std::nullopt : std::optional(*key);
 }
 
 void JobBoard::begin(FarmJob& job, uint64_t lease) {
@@ -365,8 +361,7 @@ void JobBoard::keep_inputs(const FarmJob& job) {
     inputs.push_back(list);
     const auto file = store_.find_artifact(list);
     if (!file) continue;
-    const auto listed = listed_digests(std::string_view(
-        reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()));
+    const auto listed = listed_digests(file->bytes());
     inputs.insert(inputs.end(), listed.begin(), listed.end());
   }
   for (const Digest& digest : inputs) kept.keep_file(store_path(store_.path(), digest));

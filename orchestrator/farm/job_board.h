@@ -15,6 +15,7 @@
 #include "orchestrator/farm/farm_job.h"
 #include "orchestrator/farm/farm_log.h"
 #include "orchestrator/farm/farm_state.h"
+#include "orchestrator/farm/farm_workers.h"
 #include "orchestrator/farm/ready_queue.h"
 
 namespace sluice {
@@ -23,14 +24,6 @@ inline constexpr int kMaxLosses = 3;          // with other jobs beside it; then
 inline constexpr int kMaxLossesAlone = 3;     // then it is quarantined
 inline constexpr int kMaxLossesExcused = 20;  // then, too
 inline constexpr int kMaxFailures = 4;        // transient ones
-
-// What a job has to do with the loss of its worker.
-enum class Blame : uint8_t {
-  kNone,      // it had not begun
-  kExcused,   // workers with other jobs were lost at about the same time
-  kTogether,  // other jobs ran beside it
-  kAlone,
-};
 
 struct BoardCounts {
   uint64_t submitted = 0, ended = 0, failed = 0, found = 0, retried = 0, quarantined = 0;
@@ -70,8 +63,8 @@ class JobBoard {
   // Takes ready jobs for a worker.
   std::vector<Digest> take(const std::function<bool(const std::string& needs)>& fits,
                            const std::function<size_t(const std::string& kind)>& count);
-  // Takes a job that must run alone.
-  std::optional<Digest> take_alone(const std::function<bool(const std::string& needs)>& fits);
+  // Returns a ready job that must run alone; it is taken by begin().
+  std::optional<Digest> find_alone(const std::function<bool(const std::string& needs)>& fits);
   void begin(FarmJob& job, uint64_t lease);
   // A lease has ended with its worker.
   Result<void> lose(FarmJob& job, uint64_t lease, Blame blame);

@@ -17,7 +17,6 @@
 namespace sluice {
 
 struct SlurmWorkersRequest {
-  bool is_used = false;
   size_t min = 0, max = 1;
   std::string endpoint;              // by which workers reach the dispatcher
   std::string folder;                // for scripts and what workers print

@@ -110,7 +110,7 @@ class Worker {
     const auto now = FarmClock::now();
     artifacts_.turn(now);
     for (const Artifacts::Arrival& arrival : artifacts_.take_arrivals()) {
-      if (arrival.is_lie) ask_check(arrival.digest);
+      if (arrival.is_lie) channel_.send(check_question(arrival.digest));
       jobs_.take_arrival(arrival);
     }
     has_changed |= jobs_.turn();
@@ -170,16 +170,7 @@ class Worker {
 
   void send_piece(const pb::Get& get) {
     PieceOfArtifact answer = read_piece(store_, get);
-    pb::FarmMessage message;
-    *message.mutable_piece() = std::move(answer.piece);
-    channel_.send(message, std::move(answer.bytes));
-  }
-
-  // Has the dispatcher look at an artifact that came with other bytes.
-  void ask_check(const Digest& digest) {
-    pb::FarmMessage message;
-    message.mutable_get()->set_digest(digest_field(digest));
-    channel_.send(message);
+    channel_.send(answer.message, std::move(answer.bytes));
   }
 
   void send_done(pb::Done done) {

@@ -87,9 +87,7 @@ void WorkerJobs::want_inputs(Lease& lease) {
       want_input(lease, list);
       continue;
     }
-    const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
-                                file->bytes().size());
-    for (const Digest& digest : listed_digests(text)) want_input(lease, digest);
+    for (const Digest& digest : listed_digests(file->bytes())) want_input(lease, digest);
   }
 }
 

@@ -6,11 +6,8 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kProgram = "sluice-job";
-constexpr size_t kShownKey = 16;
 
 }  // namespace
-
-std::string short_key(const Digest& key) { return digest_hex(key).substr(0, kShownKey); }
 
 Failure failure_of(const StageReport& report, std::string_view stage) {
   const bool is_known = report.ending.signal == 0 && is_known_code(report.ending.code);

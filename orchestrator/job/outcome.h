@@ -18,7 +18,6 @@ struct Failure {
 
 using JobClock = std::chrono::steady_clock;
 
-std::string short_key(const Digest& key);
 Failure failure_of(const StageReport& report, std::string_view stage);
 Failure failure_of(const Error& error);
 

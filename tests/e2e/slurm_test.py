@@ -12,45 +12,22 @@ import glob
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from programs import ProgramCase, need
+from slurm_cluster import SCRIPT, SlurmCluster, tool
 from store_test import make_model
 
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts",
-                      "slurm-local")
 MODELS, BATCH = 50, 8
 OPTIONS = [{}, {"denormals": "ieee"}, {"dim": ["N=2"]}, {"math": "high_precision"}]
 
 
-def tool(*words):
-    return subprocess.run(words, capture_output=True, text=True, timeout=60)
-
-
-class SlurmTest(ProgramCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.cluster = tempfile.mkdtemp(prefix="slurm-")
-        os.chmod(cls.cluster, 0o755)
-        started = tool(SCRIPT, "start", cls.cluster, "--cpus", "2")
-        if started.returncode == 5:
-            print("SKIPPED: no Slurm here: " + started.stderr.strip())
-            sys.exit(77)
-        assert started.returncode == 0, started.stderr
-        os.environ["SLURM_CONF"] = started.stdout.split("=", 1)[1].strip()
-
-    @classmethod
-    def tearDownClass(cls):
-        tool(SCRIPT, "stop", cls.cluster)
-        shutil.rmtree(cls.cluster)
-
+class SlurmTest(SlurmCluster, ProgramCase):
     def setUp(self):
         super().setUp()
         os.chmod(self.folder, 0o755)

@@ -7,11 +7,8 @@ usage: slurm_workers_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 Ends as skipped, and says why, where Slurm cannot start.
 """
 import os
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -20,7 +17,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 from farm import wait_until
 import farm_test
 from programs import need
-from slurm_test import SCRIPT, tool
+from slurm_cluster import SCRIPT, SlurmCluster, tool
 
 MAX = 3
 
@@ -30,22 +27,8 @@ def tasks(state):
     return [line.split()[0] for line in out.splitlines() if " sluice-worker-" in line]
 
 
-class SlurmWorkersTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.cluster = tempfile.mkdtemp(prefix="slurm-")
-        os.chmod(cls.cluster, 0o755)
-        started = tool(SCRIPT, "start", cls.cluster, "--cpus", "4")
-        if started.returncode == 5:
-            print("SKIPPED: no Slurm here: " + started.stderr.strip())
-            sys.exit(77)
-        assert started.returncode == 0, started.stderr
-        os.environ["SLURM_CONF"] = started.stdout.split("=", 1)[1].strip()
-
-    @classmethod
-    def tearDownClass(cls):
-        tool(SCRIPT, "stop", cls.cluster)
-        shutil.rmtree(cls.cluster)
+class SlurmWorkersTest(SlurmCluster, unittest.TestCase):
+    cpus = 4
 
     def test_workers_come_and_go_with_the_work(self):
         case = farm_test.FarmTest()

@@ -74,7 +74,7 @@ void read_farm_message(std::vector<Payload> frames) {
     static_cast<void>(parse_record(end.record()));
   static_cast<void>(parse_record(message.done().end().record()));
   static_cast<void>(error_text(failure_error(message.refused())));
-  static_cast<void>(listed_digests(message.status().json()));
+  static_cast<void>(listed_digests(std::as_bytes(std::span(message.status().json()))));
 }
 
 }  // namespace
