@@ -49,7 +49,7 @@ struct FarmJob {
   State state = State::kWaiting;
   int losses = 0;                      // workers that were lost with it and others
   int losses_alone = 0;                // workers that were lost while they ran nothing else
-  int losses_excused = 0;              // others with other jobs were lost at about the same time
+  int losses_excused = 0;              // workers without it were lost at about the same time
   int failures = 0;                    // transient ones
   FarmClock::time_point not_before{};  // it waits until then, after a failure
   FarmClock::time_point since{};       // when it became ready, or began

@@ -85,7 +85,7 @@ std::vector<LostLease> FarmWorkers::remove(const std::string& id, FarmClock::tim
                     : begun == 1     ? Blame::kAlone
                                      : Blame::kTogether});
   }
-  if (!loss.keys.empty()) losses_.push_back(std::move(loss));
+  if (!worker.beat.is_draining()) losses_.push_back(std::move(loss));
   return lost;
 }
 

@@ -39,7 +39,7 @@ struct FarmWorker {
 // What a job has to do with the loss of its worker.
 enum class Blame : uint8_t {
   kNone,      // it had not begun
-  kExcused,   // workers with other jobs were lost at about the same time
+  kExcused,   // workers without it were lost at about the same time
   kTogether,  // other jobs ran beside it
   kAlone,
 };
@@ -74,7 +74,7 @@ class FarmWorkers {
   std::vector<LostLease> remove(const std::string& id, FarmClock::time_point now);
 
  private:
-  struct Loss {  // of a worker that had jobs
+  struct Loss {  // of a worker that did not say that it ends
     FarmClock::time_point time;
     std::set<Digest> keys;
   };

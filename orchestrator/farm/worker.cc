@@ -79,6 +79,7 @@ class Worker {
                           {"slots", fmt::format("{}", request_.slots)},
                           {"profile", beat_.profile()}});
     while (!is_over()) SLUICE_TRY(turn());
+    beat_.set_is_draining(true);
     send_beat();  // says that nothing is left
     log_.tell("ended", {});
     return 0;
