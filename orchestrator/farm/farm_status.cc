@@ -64,7 +64,7 @@ uint64_t number(const Json& json, std::string_view name) {
                                                           : 0;
 }
 
-std::string text(const Json& json, std::string_view name) {
+std::string word(const Json& json, std::string_view name) {
   const Json* member = json.find(name);
   return member != nullptr && member->as_string() != nullptr ? *member->as_string() : "";
 }
@@ -164,12 +164,12 @@ Result<std::string> status_table(const std::string& json) {
   out += fmt::format("\n{:32} {:>5} {:>5} {:>8}  {:14} {}\n", "worker", "slots", "jobs", "done",
                      "profile", "state");
   for (const Json& worker : *workers->as_array())
-    out += fmt::format("{:32} {:>5} {:>5} {:>8}  {:14} {}\n", readable_text(text(worker, "name")),
+    out += fmt::format("{:32} {:>5} {:>5} {:>8}  {:14} {}\n", readable_text(word(worker, "name")),
                        number(worker, "slots"), number(worker, "jobs"), number(worker, "done"),
-                       text(worker, "profile"), text(worker, "state"));
+                       word(worker, "profile"), word(worker, "state"));
   out += fmt::format("\n{:32} {:>11} {:>8}\n", "client", "open", "ended");
   for (const Json& client : *clients->as_array())
-    out += fmt::format("{:32} {:>11} {:>8}\n", readable_text(text(client, "owner")),
+    out += fmt::format("{:32} {:>11} {:>8}\n", readable_text(word(client, "owner")),
                        number(client, "open"), number(client, "ended"));
   for (const Json& key : *quarantined->as_array())
     if (key.as_string() != nullptr) out += fmt::format("\nquarantined {}", *key.as_string());
