@@ -5,12 +5,19 @@
 namespace sluice {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr size_t kMaxTogether = 16;  // jobs of one slot
-constexpr seconds kMinLate{10};      // a job that runs shorter is no straggler
-constexpr int kLate = 4;             // times as long as is usual
-constexpr int kMemory = 16;          // jobs that the usual time is a mean of
+// Jobs of one slot run together, in one process, for as long as makes its start cheap.
+constexpr size_t kMaxTogether = 64, kUnknownTogether = 16;
+constexpr milliseconds kMinRun{100}, kMaxRun{1500};
+constexpr seconds kMinLate{10};  // a job that runs shorter is no straggler
+constexpr int kLate = 4;         // times as long as is usual
+constexpr int kMemory = 16;      // jobs that the usual time is a mean of
+
+void add_to_mean(FarmClock::duration& mean, FarmClock::duration time) {
+  mean = mean.count() == 0 ? time : mean + (time - mean) / kMemory;
+}
 
 }  // namespace
 
@@ -18,6 +25,7 @@ void Assignment::assign() {
   reserved_.clear();
   if (board_.ready() == 0) return;
   const size_t slots = std::max<size_t>(1, workers_.slots());
+  largest_ = workers_.largest_memory();
   if (board_.has_alone()) assign_alone();
   // Each worker gets its share before any gets more than its slots.
   for (const size_t spare : {0, 1}) {
@@ -32,22 +40,39 @@ void Assignment::assign() {
 bool Assignment::assign_to(FarmWorker& worker, size_t slots, size_t spare) {
   if (!worker.takes_jobs() || worker.is_alone || worker.id == reserved_) return false;
   if (worker.groups() >= worker.beat.slots() + spare) return false;
-  const auto fits = [&](const std::string& needs) { return can_run(worker.beat, needs); };
-  const size_t share = std::clamp<size_t>(board_.ready() / (2 * slots), 1, kMaxTogether);
-  const auto count = [&](const std::string& kind) {
-    return kind == "compile" ? size_t{1} : share;  // kernels take milliseconds
-  };
+  const auto fits = [&](const std::string& needs) { return this->fits(worker, needs); };
+  const auto count = [&](const std::string& kind) { return share(kind, slots); };
   const std::vector<Digest> keys = board_.take(fits, count);
   if (keys.empty()) return false;
   give(worker, keys);
   return true;
 }
 
+bool Assignment::fits(const FarmWorker& worker, const std::string& needs) const {
+  return can_run(worker.beat, needs, largest_);
+}
+
+// Returns how many jobs of a kind run together: half of a slot's share of what is ready, but no
+// more and, at the end, no fewer than make a process worth its start.
+size_t Assignment::share(const std::string& kind, size_t slots) const {
+  if (kind == "compile") return 1;
+  size_t min = 1, max = kUnknownTogether;
+  const auto run = usual_run_.find(kind);
+  if (run != usual_run_.end() && run->second.count() > 0) {
+    const auto in = [&](FarmClock::duration time) {
+      return std::clamp<size_t>(static_cast<size_t>(time / run->second), 1, kMaxTogether);
+    };
+    min = in(kMinRun);
+    max = in(kMaxRun);
+  }
+  return std::clamp(board_.ready() / (2 * slots), min, max);
+}
+
 // Of the busy workers that fit, the first gets nothing more until it is free.
 void Assignment::assign_alone() {
   for (auto& [id, worker] : workers_.all()) {
     if (!worker.takes_jobs() || worker.is_alone) continue;
-    const auto fits = [&](const std::string& needs) { return can_run(worker.beat, needs); };
+    const auto fits = [&](const std::string& needs) { return this->fits(worker, needs); };
     const auto key = board_.find_alone(fits);
     if (!key) continue;
     if (worker.leases.empty()) {
@@ -77,11 +102,11 @@ void Assignment::copy_stragglers(FarmClock::time_point now) {
     if (now - job->since > std::max<FarmClock::duration>(kMinLate, kLate * usual_[job->kind]))
       late.push_back(lease.key);
   }
+  largest_ = workers_.largest_memory();
   for (const Digest& key : late) {
     const FarmJob& job = *board_.find(key);
     for (auto& [id, worker] : workers_.all()) {
-      if (!worker.takes_jobs() || !worker.leases.empty() || !can_run(worker.beat, job.needs))
-        continue;
+      if (!worker.takes_jobs() || !worker.leases.empty() || !fits(worker, job.needs)) continue;
       ++copies_;
       log_.tell("job copied", {{"job", short_key(key)}, {"worker", worker.beat.name()}});
       give(worker, {key});
@@ -91,8 +116,11 @@ void Assignment::copy_stragglers(FarmClock::time_point now) {
 }
 
 void Assignment::note_time(const std::string& kind, FarmClock::duration time) {
-  FarmClock::duration& usual = usual_[kind];
-  usual = usual.count() == 0 ? time : usual + (time - usual) / kMemory;
+  add_to_mean(usual_[kind], time);
+}
+
+void Assignment::note_run(const std::string& kind, FarmClock::duration time) {
+  add_to_mean(usual_run_[kind], time);
 }
 
 }  // namespace sluice

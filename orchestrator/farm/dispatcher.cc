@@ -26,6 +26,7 @@ namespace sluice {
 namespace {
 
 using State = FarmJob::State;
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -35,7 +36,8 @@ constexpr milliseconds kTick{100};
 constexpr milliseconds kIdle{1000};
 constexpr milliseconds kAssignPatience{1500};  // until a worker has said that it has a lease
 constexpr milliseconds kResendPatience{1000};
-constexpr int kEpochBits = 40;  // leases of one start
+constexpr uint64_t kMaxRun = 3'600'000'000;  // microseconds of a job that are believed
+constexpr int kEpochBits = 40;               // leases of one start
 constexpr seconds kCollectPause{60};
 constexpr seconds kSpacePause{2};  // between two deletions in a full store
 
@@ -297,7 +299,7 @@ class Dispatcher {
                                 {"profile", beat.profile()}});
     }
     if (!is_new && beat.number() < worker.beat.number()) return {};  // late
-    worker.peer = incoming.peer;
+    workers_.connect(worker, incoming.peer, incoming.user);
     worker.beat = beat;
     worker.last_heard = FarmClock::now();
     pb::FarmMessage answer;
@@ -380,12 +382,12 @@ class Dispatcher {
   }
 
   void count_lie(const std::string& peer) {
-    for (auto& [id, worker] : workers_.all()) {
-      if (worker.peer != peer) continue;
-      if (++worker.lies == kMaxLies)
-        log_.warn("worker excluded",
-                  {{"worker", worker.beat.name()}, {"why", "its products are not what it says"}});
-    }
+    if (!workers_.count_lie(peer)) return;
+    for (const auto& [id, worker] : workers_.all())
+      if (worker.peer == peer)
+        log_.warn("worker excluded", {{"worker", worker.beat.name()},
+                                      {"key", worker.user},
+                                      {"why", "its products are not what it says"}});
   }
 
   // ---- from jobs to workers and back
@@ -418,6 +420,8 @@ class Dispatcher {
     }
     if (job->state == State::kAccepting && accepting_[*key].peer == incoming.peer) return {};
     if (FarmWorker* worker = workers_.find(done.worker())) ++worker->done;
+    if (done.microseconds() > 0)
+      assignment_.note_run(job->kind, microseconds(std::min(done.microseconds(), kMaxRun)));
     if (!has_failed) {
       job->state = State::kAccepting;
       accepting_[*key] = {incoming.peer, done.lease()};
@@ -430,6 +434,9 @@ class Dispatcher {
     if (done.lacks_input()) return board_.put_back(*job), Result<void>();
     if (done.is_transient()) {
       log_.tell("job failed, goes on", {{"job", short_key(*key)}, {"why", done.end().error()}});
+      const FarmWorker* worker = workers_.find(done.worker());
+      if (done.lacks_memory() && worker != nullptr)
+        need_more_memory(*job, worker->beat.memory_bytes());
       return board_.retry(*job, done.end());
     }
     log_.detail("job failed", {{"job", short_key(*key)}});

@@ -167,9 +167,8 @@ Result<int> run_farm_command(const CommandLine& line) {
 
 namespace {
 
-// Returns the options of sluice-job, after they have been checked here.
-Result<std::vector<std::string>> sandbox_words(const CommandLine& line) {
-  SLUICE_TRY(sandbox_asked_for(line));
+// Returns the options of sluice-job.
+std::vector<std::string> sandbox_words(const CommandLine& line) {
   if (line.flag("--no-sandbox")) return std::vector<std::string>();
   std::vector<std::string> words = {"--sandbox"};
   for (const char* name : {"--sandbox-memory", "--sandbox-seconds", "--sandbox-file-bytes"})
@@ -187,7 +186,9 @@ Result<int> run_worker_command(const CommandLine& line) {
                         .job_options = {},
                         .log_level = log_level(line)};
   SLUICE_ASSIGN(request.log_json, logs_json(line));
-  SLUICE_ASSIGN(request.job_options, sandbox_words(line));
+  request.job_options = sandbox_words(line);
+  SLUICE_ASSIGN(const auto sandbox, sandbox_asked_for(line));
+  if (sandbox) request.job_bytes = sandbox->memory_bytes;
   SLUICE_ASSIGN(const int64_t slots, number_of(line, "--slots", 0, 1000));
   SLUICE_ASSIGN(const int64_t threads, number_of(line, "--threads", 0, 1000));
   request.slots = thread_count(slots);

@@ -1,6 +1,7 @@
 #include "orchestrator/farm/farm_job.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "fmt/format.h"
 
@@ -9,6 +10,7 @@ namespace {
 
 constexpr size_t kMaxRecord = 1u << 18;
 constexpr std::string_view kContent = "content ", kNative = "native ", kProgram = "program.";
+constexpr std::string_view kProfile = "profile ", kMemory = "memory ";  // lines of FarmJob::needs
 
 Error bad_job(const std::string& why) {
   return make_error(ErrorCode::kBadRequest, "a job {}", why);
@@ -20,6 +22,16 @@ void add_needs(const std::string& name, const std::string& value, std::string& n
     needs += fmt::format("{} {}\n", name.substr(kProgram.size()), value);
   if (name == "profile" && value.starts_with(kNative))
     needs += fmt::format("profile {}\n", value.substr(kNative.size()));
+}
+
+bool satisfies(const pb::WorkerBeat& worker, std::string_view need, uint64_t largest) {
+  if (need.starts_with(kProfile)) return worker.profile() == need.substr(kProfile.size());
+  if (need.starts_with(kMemory)) {
+    uint64_t bytes = 0;
+    std::from_chars(need.data() + kMemory.size(), need.data() + need.size(), bytes);
+    return worker.memory_bytes() > bytes || worker.memory_bytes() >= largest;
+  }
+  return std::ranges::find(worker.builds(), need) != worker.builds().end();
 }
 
 }  // namespace
@@ -59,15 +71,16 @@ std::vector<Digest> listed_digests(std::span<const std::byte> list) {
   return digests;
 }
 
-bool can_run(const pb::WorkerBeat& worker, const std::string& needs) {
+void need_more_memory(FarmJob& job, uint64_t bytes) {
+  job.needs.resize(std::min(job.needs.find(kMemory), job.needs.size()));  // it is the last line
+  job.needs += fmt::format("{}{}\n", kMemory, bytes);
+}
+
+bool can_run(const pb::WorkerBeat& worker, const std::string& needs, uint64_t largest) {
   for (size_t begin = 0, end = 0; begin < needs.size(); begin = end + 1) {
     end = needs.find('\n', begin);
-    const std::string_view line = std::string_view(needs).substr(begin, end - begin);
-    constexpr std::string_view kProfile = "profile ";
-    const bool fits = line.starts_with(kProfile)
-                          ? worker.profile() == line.substr(kProfile.size())
-                          : std::ranges::find(worker.builds(), line) != worker.builds().end();
-    if (!fits) return false;
+    if (!satisfies(worker, std::string_view(needs).substr(begin, end - begin), largest))
+      return false;
   }
   return true;
 }

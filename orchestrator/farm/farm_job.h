@@ -40,9 +40,10 @@ struct FarmJob {
   };
 
   Digest key;
-  std::string record;          // text
-  std::string kind;            // "compile", "kernel"
-  std::string needs;           // what its worker must be: the builds of programs, a native profile
+  std::string record;  // text
+  std::string kind;    // "compile", "kernel"
+  // What its worker must have, in lines: the builds of programs, a native profile, more memory.
+  std::string needs;
   std::vector<Digest> inputs;  // artifacts
   std::vector<Digest> lists;   // artifacts that list further ones, a hex digest in a line
   int32_t priority = 0;
@@ -67,7 +68,11 @@ Result<FarmJob> farm_job_of(const pb::FarmJob& message);
 // Returns the digests of such a list; lines that are no digest are left out.
 std::vector<Digest> listed_digests(std::span<const std::byte> list);
 
-// Returns whether a worker that says this of itself satisfies FarmJob::needs.
-bool can_run(const pb::WorkerBeat& worker, const std::string& needs);
+// The job lacked memory where it could have so many bytes: it needs a worker with more.
+void need_more_memory(FarmJob& job, uint64_t bytes);
+
+// Returns whether a worker that says this of itself satisfies FarmJob::needs. Of workers that have
+// `largest` bytes of memory a job can need no more.
+bool can_run(const pb::WorkerBeat& worker, const std::string& needs, uint64_t largest);
 
 }  // namespace sluice

@@ -43,7 +43,8 @@ Json worker_json(const FarmWorker& worker) {
   json.set("done", worker.done);
   json.set("profile", worker.beat.profile());
   json.set("memory_bytes", worker.beat.memory_bytes());
-  json.set("state", !worker.is_reachable        ? "gone"
+  json.set("state", worker.is_excluded          ? "excluded"
+                    : !worker.is_reachable      ? "gone"
                     : worker.beat.is_draining() ? "draining"
                     : worker.leases.empty()     ? "idle"
                                                 : "busy");

@@ -7,6 +7,12 @@ namespace {
 
 // Workers that are lost in so short a time have a common cause.
 constexpr std::chrono::seconds kStorm{15};
+constexpr int kMaxLies = 3;
+
+// Returns who answers for a worker's lies.
+std::string liar_of(const FarmWorker& worker) {
+  return worker.user.empty() ? "peer " + worker.peer : "key " + worker.user;
+}
 
 }  // namespace
 
@@ -16,9 +22,7 @@ size_t FarmWorker::groups() const {
   return groups.size();
 }
 
-bool FarmWorker::takes_jobs() const {
-  return is_reachable && !beat.is_draining() && lies < kMaxLies;
-}
+bool FarmWorker::takes_jobs() const { return is_reachable && !beat.is_draining() && !is_excluded; }
 
 FarmWorker* FarmWorkers::find(const std::string& id) {
   const auto worker = workers_.find(id);
@@ -29,6 +33,13 @@ uint64_t FarmWorkers::slots() const {
   uint64_t slots = 0;
   for (const auto& [id, worker] : workers_) slots += worker.beat.slots();
   return slots;
+}
+
+uint64_t FarmWorkers::largest_memory() const {
+  uint64_t bytes = 0;
+  for (const auto& [id, worker] : workers_)
+    if (worker.takes_jobs()) bytes = std::max<uint64_t>(bytes, worker.beat.memory_bytes());
+  return bytes;
 }
 
 bool FarmWorkers::has(const std::string& id, uint64_t lease) const {
@@ -62,6 +73,25 @@ void FarmWorkers::free(uint64_t number) {
   worker->leases.erase(number);
   if (worker->leases.empty()) worker->is_alone = false;
   leases_.erase(number);
+}
+
+void FarmWorkers::connect(FarmWorker& worker, const std::string& peer, const std::string& user) {
+  if (worker.peer == peer && worker.user == user) return;
+  worker.peer = peer;
+  worker.user = user;
+  const auto lies = lies_.find(liar_of(worker));
+  worker.is_excluded |= lies != lies_.end() && lies->second >= kMaxLies;
+}
+
+bool FarmWorkers::count_lie(const std::string& peer) {
+  const auto liar =
+      std::ranges::find_if(workers_, [&](const auto& entry) { return entry.second.peer == peer; });
+  if (liar == workers_.end()) return false;
+  const std::string name = liar_of(liar->second);
+  const bool is_last = ++lies_[name] == kMaxLies;
+  if (lies_[name] < kMaxLies) return false;
+  for (auto& [id, worker] : workers_) worker.is_excluded |= liar_of(worker) == name;
+  return is_last;
 }
 
 std::vector<LostLease> FarmWorkers::remove(const std::string& id, FarmClock::time_point now) {

@@ -12,8 +12,6 @@
 
 namespace sluice {
 
-inline constexpr uint64_t kMaxLies = 3;  // then a worker gets nothing more
-
 struct FarmLease {
   Digest key;
   uint64_t group = 0;
@@ -24,12 +22,13 @@ struct FarmLease {
 struct FarmWorker {
   std::string id;
   std::string peer;     // its connection
+  std::string user;     // the name of its key; empty where there are no keys
   pb::WorkerBeat beat;  // what it said last
   std::map<uint64_t, FarmLease> leases;
   FarmClock::time_point last_heard{};
   bool is_reachable = true;  // its connection was there when something was sent last
   bool is_alone = false;     // runs one job and gets no other meanwhile
-  uint64_t lies = 0;         // artifacts that did not have their digest, or did not verify
+  bool is_excluded = false;  // it has lied too often
   uint64_t done = 0;         // jobs that it ended
 
   size_t groups() const;
@@ -60,6 +59,8 @@ class FarmWorkers {
   FarmWorker* find(const std::string& id);
   FarmWorker& get(const std::string& id) { return workers_[id]; }  // makes it when it is new
   uint64_t slots() const;
+  // Returns the bytes of memory that a job can have at the largest worker that takes jobs.
+  uint64_t largest_memory() const;
   // The numbers of all leases, with the workers that have them.
   const std::map<uint64_t, std::string>& leases() const { return leases_; }
   bool has(const std::string& id, uint64_t lease) const;
@@ -70,6 +71,12 @@ class FarmWorkers {
   // Notes a lease that the worker had before.
   void adopt(FarmWorker& worker, uint64_t number, const FarmLease& lease);
   void free(uint64_t number);
+  // Notes how a worker is reached, and whose key it has.
+  void connect(FarmWorker& worker, const std::string& peer, const std::string& user);
+  // Counts an artifact of those at the peer that was not what they said. With the third, all
+  // workers of their key, or without keys of their connection, get nothing more until the
+  // dispatcher is started again. Returns whether this is the third.
+  bool count_lie(const std::string& peer);
   // Removes a worker, and says what that means for its jobs.
   std::vector<LostLease> remove(const std::string& id, FarmClock::time_point now);
 
@@ -80,7 +87,8 @@ class FarmWorkers {
   };
   std::map<std::string, FarmWorker> workers_;
   std::map<uint64_t, std::string> leases_;
-  std::deque<Loss> losses_;  // of the last seconds
+  std::deque<Loss> losses_;          // of the last seconds
+  std::map<std::string, int> lies_;  // by liar_of()
   uint64_t next_lease_ = 1;
 };
 

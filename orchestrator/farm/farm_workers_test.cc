@@ -31,6 +31,46 @@ TEST_F(FarmWorkersTest, AJobAloneIsBlamed) {
   }
 }
 
+TEST_F(FarmWorkersTest, AKeyThatLiesIsExcludedWhereverItIs) {
+  come("a");
+  come("b");
+  come("c");
+  workers_.connect(workers_.get("a"), "peer-1", "node1");
+  workers_.connect(workers_.get("b"), "peer-2", "node1");
+  workers_.connect(workers_.get("c"), "peer-3", "node2");
+  EXPECT_FALSE(workers_.count_lie("peer-1"));
+  EXPECT_FALSE(workers_.count_lie("peer-2"));
+  EXPECT_FALSE(workers_.count_lie("peer-3"));
+  EXPECT_TRUE(workers_.get("a").takes_jobs());
+  EXPECT_TRUE(workers_.count_lie("peer-1"));
+  EXPECT_FALSE(workers_.get("a").takes_jobs());
+  EXPECT_FALSE(workers_.get("b").takes_jobs());
+  EXPECT_TRUE(workers_.get("c").takes_jobs());
+  EXPECT_FALSE(workers_.count_lie("peer-1")) << "it is told once";
+  come("d");
+  workers_.connect(workers_.get("d"), "peer-4", "node1");
+  EXPECT_FALSE(workers_.get("d").takes_jobs()) << "also when it comes again";
+}
+
+TEST_F(FarmWorkersTest, WithoutKeysAConnectionIsExcluded) {
+  come("a");
+  come("b");
+  workers_.connect(workers_.get("a"), "peer-1", "");
+  workers_.connect(workers_.get("b"), "peer-2", "");
+  for (int i = 0; i < 3; ++i) workers_.count_lie("peer-1");
+  EXPECT_FALSE(workers_.get("a").takes_jobs());
+  EXPECT_TRUE(workers_.get("b").takes_jobs());
+}
+
+TEST_F(FarmWorkersTest, TheLargestMemoryIsThatOfWorkersThatTakeJobs) {
+  for (const char* id : {"a", "b"}) come(id);
+  workers_.get("a").beat.set_memory_bytes(8);
+  workers_.get("b").beat.set_memory_bytes(16);
+  EXPECT_EQ(workers_.largest_memory(), 16u);
+  workers_.get("b").is_reachable = false;
+  EXPECT_EQ(workers_.largest_memory(), 8u);
+}
+
 TEST_F(FarmWorkersTest, JobsTogetherAreBlamedLess) {
   come("a");
   begin("a", {one_, two_});

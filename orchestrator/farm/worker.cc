@@ -50,8 +50,10 @@ Result<pb::WorkerBeat> own_beat(const WorkerRequest& request) {
     SLUICE_ASSIGN(const std::string build, build_id(program));
     beat.add_builds(stage + " " + build);
   }
-  beat.set_memory_bytes(static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-                        static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE)));
+  const auto machine = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE));
+  const uint64_t share = machine / static_cast<uint64_t>(request.slots);
+  beat.set_memory_bytes(request.job_bytes == 0 ? share : std::min(request.job_bytes, share));
   return beat;
 }
 

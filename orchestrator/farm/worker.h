@@ -16,9 +16,10 @@ struct WorkerRequest {
   std::string endpoint;
   ConnectorKeys keys;
   std::string store;
-  int64_t slots = 1;                     // jobs at once
-  int64_t threads = 1;                   // of each
-  std::optional<int64_t> idle_seconds;   // without work, until it ends; none: it stays
+  int64_t slots = 1;                    // jobs at once
+  int64_t threads = 1;                  // of each
+  uint64_t job_bytes = 0;               // of memory that each may have; 0: its share of the machine
+  std::optional<int64_t> idle_seconds;  // without work, until it ends; none: it stays
   std::vector<std::string> job_options;  // of sluice-job
   bool log_json = false;
   int log_level = 1;

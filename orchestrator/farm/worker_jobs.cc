@@ -195,11 +195,16 @@ bool WorkerJobs::start_group(uint64_t group) {
 void WorkerJobs::end_process(Process& process) {
   const Ending ending = wait_for(process.child);
   process.child = 0;
+  const auto share =
+      std::chrono::duration_cast<std::chrono::microseconds>(FarmClock::now() - process.begun) /
+      process.leases.size();
   const bool is_killed = ending.signal != 0 || !is_known_code(ending.code);
   if (is_killed) log_.warn("job killed", {{"how", ending_text(ending)}});
   for (const uint64_t number : process.leases) {
     const auto lease = leases_.find(number);
-    if (lease != leases_.end()) end_lease(number, lease->second, process, is_killed);
+    if (lease == leases_.end()) continue;
+    end_lease(number, lease->second, process, is_killed);
+    lease->second.done->set_microseconds(static_cast<uint64_t>(share.count()));
   }
 }
 
@@ -219,6 +224,8 @@ void WorkerJobs::end_lease(uint64_t number, Lease& lease, const Process& process
   if (text.empty()) text = "sluice-worker: error: the job was killed\n";
   log_.tell("job failed", {{"job", short_key(lease.job.key)}, {"why", text}});
   fail(number, lease, code, text, code == kResource);
+  const std::string limit = fmt::format("SL{}: ", static_cast<int>(ErrorCode::kLimit));
+  lease.done->set_lacks_memory(is_killed || text.find(limit) != std::string::npos);
 }
 
 // ---- what is said

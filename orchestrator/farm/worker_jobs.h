@@ -61,6 +61,7 @@ class WorkerJobs {
     pid_t child = 0;
     Descriptor handle, messages;
     std::vector<uint64_t> leases;
+    FarmClock::time_point begun = FarmClock::now();
   };
 
   void add(uint64_t number, uint64_t group, const pb::Lease& lease);

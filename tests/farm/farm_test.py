@@ -329,6 +329,19 @@ class FarmTest(ProgramCase):
     def test_a_product_that_never_comes(self):
         self.lied_to("silence", "its owner does not answer")
 
+    # ---- kinds of workers
+
+    def test_a_job_that_lacks_memory_goes_to_a_larger_worker(self):
+        farm = self.farm(slots=1)
+        for number in range(3):
+            farm.start_worker(number, *([] if number == 2 else ["--sandbox-memory=8000000"]))
+        self.assertTrue(wait_until(lambda: len(farm.status()["workers"]) == 3))
+        self.finish(self.start(farm, "out"))
+        self.same_bytes("out")
+        failed = [event["job"] for event in farm.events("job failed, goes on")]
+        self.assertGreater(len(failed), 0)
+        self.assertEqual(len(failed), len(set(failed)), "none fails twice")
+
     # ---- what people see
 
     def test_nobody_there(self):
