@@ -29,6 +29,7 @@ EVIL = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -67,7 +68,7 @@ void fill() {
   fprintf(stderr, "fill: DONE\n");
 }
 
-int main(int count, char** arguments) {
+int tries() {
   signal(SIGXFSZ, SIG_IGN);
   const char* what = getenv("EVIL");
   if (strcmp(what, "fill") == 0) fill();
@@ -94,6 +95,19 @@ int main(int count, char** arguments) {
   fprintf(stderr, "thread: %s\n", ran ? "runs" : "FAILS");
   return 3;
 }
+
+#ifdef PRELOADED  // into a service: its jobs call close() in their sandboxes
+extern "C" int close(int file) {
+  static bool has_tried = false;
+  if (!has_tried && prctl(PR_GET_SECCOMP) != 0) {
+    has_tried = true;
+    tries();
+  }
+  return static_cast<int>(syscall(SYS_close, file));
+}
+#else
+int main() { return tries(); }
+#endif
 """
 NEEDS_LANDLOCK = {"read", "list", "write", "temporary", "model", "parent"}
 
@@ -215,7 +229,7 @@ class SameBytes(Case):
         self.assertNotIn("sandbox", self.compile("-o", self.out).stderr.decode())
 
 
-class Services(Case):
+class ServiceCase(Case):
     def setUp(self):
         super().setUp()
         make_mlp(self.model)
@@ -230,6 +244,8 @@ class Services(Case):
         line = process.stderr.readline()
         return process, line, ["--transport=zmq", f"--service={stage}={line.split()[-1]}"]
 
+
+class Services(ServiceCase):
     def test_tell_what_holds(self):
         self.assertIn("serves jobs in a sandbox (rlimits", self.serve("build")[1])
         self.assertNotIn("sandbox", self.serve("optimize", "--no-sandbox")[1])
@@ -258,6 +274,45 @@ class Services(Case):
             self.assertEqual(result.returncode, 5)
             self.assertIn(b"SL1008", result.stderr)
             self.assertIsNone(process.poll())
+
+
+class EvilJobs(ServiceCase):
+    """A job of a service is taken over by what its model contained."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("evil.cc", EVIL)
+        subprocess.run(["g++", "-std=c++20", "-O1", "-pthread", "-shared", "-fPIC", "-DPRELOADED",
+                        self.path("evil.cc"), "-o", self.path("evil.so")], check=True)
+
+    def serve(self, stage, *options, evil="all"):
+        clean = self.environment
+        self.environment = dict(clean, EVIL=evil, LD_PRELOAD=self.path("evil.so"))
+        try:
+            return super().serve(stage, *options)
+        finally:
+            self.environment = clean
+
+    def test_get_nowhere(self):
+        process, line, use = self.serve("optimize", "--allow-path", self.path("models"))
+        told = []
+        for _ in range(2):  # the service stays up
+            told += self.compile("-o", self.out, *use).stderr.decode().splitlines()
+            self.assertIsNone(process.poll())
+        skipped = set() if "landlock" in line else NEEDS_LANDLOCK
+        for what in ("fork", "exec", "execveat", "socket", "read", "list", "write", "temporary",
+                     "model", "mode", "signal", "parent"):
+            if what not in skipped:
+                self.assertIn(what + ": refused", told)
+                self.assertNotIn(what + ": DONE", told)
+        self.assertIn("thread: runs", told)
+
+    def test_that_spin_are_ended(self):
+        process, _, use = self.serve("optimize", "--sandbox-seconds=1", evil="spin")
+        result = self.compile("-o", self.out, "-q", *use)
+        self.assertEqual(result.returncode, 5)
+        self.assertIn(b"SL1008", result.stderr)
+        self.assertIsNone(process.poll())
 
 
 class Limits(Case):
