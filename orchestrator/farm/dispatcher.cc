@@ -383,11 +383,10 @@ class Dispatcher {
 
   void count_lie(const std::string& peer) {
     if (!workers_.count_lie(peer)) return;
-    for (const auto& [id, worker] : workers_.all())
-      if (worker.peer == peer)
-        log_.warn("worker excluded", {{"worker", worker.beat.name()},
-                                      {"key", worker.user},
-                                      {"why", "its products are not what it says"}});
+    const FarmWorker& worker = *workers_.find_at(peer);
+    log_.warn("worker excluded", {{"worker", worker.beat.name()},
+                                  {"key", worker.user},
+                                  {"why", "its products are not what it says"}});
   }
 
   // ---- from jobs to workers and back

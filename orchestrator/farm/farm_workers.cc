@@ -29,6 +29,11 @@ FarmWorker* FarmWorkers::find(const std::string& id) {
   return worker == workers_.end() ? nullptr : &worker->second;
 }
 
+FarmWorker* FarmWorkers::find_at(const std::string& peer) {
+  const auto id = by_peer_.find(peer);
+  return id == by_peer_.end() ? nullptr : find(id->second);
+}
+
 uint64_t FarmWorkers::slots() const {
   uint64_t slots = 0;
   for (const auto& [id, worker] : workers_) slots += worker.beat.slots();
@@ -77,17 +82,18 @@ void FarmWorkers::free(uint64_t number) {
 
 void FarmWorkers::connect(FarmWorker& worker, const std::string& peer, const std::string& user) {
   if (worker.peer == peer && worker.user == user) return;
+  by_peer_.erase(worker.peer);
   worker.peer = peer;
   worker.user = user;
+  by_peer_[peer] = worker.id;
   const auto lies = lies_.find(liar_of(worker));
   worker.is_excluded |= lies != lies_.end() && lies->second >= kMaxLies;
 }
 
 bool FarmWorkers::count_lie(const std::string& peer) {
-  const auto liar =
-      std::ranges::find_if(workers_, [&](const auto& entry) { return entry.second.peer == peer; });
-  if (liar == workers_.end()) return false;
-  const std::string name = liar_of(liar->second);
+  const FarmWorker* liar = find_at(peer);
+  if (liar == nullptr) return false;
+  const std::string name = liar_of(*liar);
   const bool is_last = ++lies_[name] == kMaxLies;
   if (lies_[name] < kMaxLies) return false;
   for (auto& [id, worker] : workers_) worker.is_excluded |= liar_of(worker) == name;
@@ -100,6 +106,8 @@ std::vector<LostLease> FarmWorkers::remove(const std::string& id, FarmClock::tim
   if (entry == workers_.end()) return lost;
   const FarmWorker worker = std::move(entry->second);
   workers_.erase(entry);
+  const auto at = by_peer_.find(worker.peer);
+  if (at != by_peer_.end() && at->second == id) by_peer_.erase(at);
   while (!losses_.empty() && now - losses_.front().time > kStorm) losses_.pop_front();
   const auto begun = std::ranges::count_if(
       worker.leases, [](const auto& lease) { return lease.second.has_begun; });

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "orchestrator/farm/farm_job.h"
@@ -57,6 +58,7 @@ class FarmWorkers {
   const std::map<std::string, FarmWorker>& all() const { return workers_; }
   std::map<std::string, FarmWorker>& all() { return workers_; }
   FarmWorker* find(const std::string& id);
+  FarmWorker* find_at(const std::string& peer);                    // by its connection
   FarmWorker& get(const std::string& id) { return workers_[id]; }  // makes it when it is new
   uint64_t slots() const;
   // Returns the bytes of memory that a job can have at the largest worker that takes jobs.
@@ -86,6 +88,7 @@ class FarmWorkers {
     std::set<Digest> keys;
   };
   std::map<std::string, FarmWorker> workers_;
+  std::unordered_map<std::string, std::string> by_peer_;  // connections and ids
   std::map<uint64_t, std::string> leases_;
   std::deque<Loss> losses_;          // of the last seconds
   std::map<std::string, int> lies_;  // by liar_of()
