@@ -256,6 +256,7 @@ class Dispatcher {
     if (beat.leaves()) return board_.remove_client(beat.client());
     if (client == nullptr) {
       answer.mutable_ended()->set_has_lost_client(true);
+      answer.mutable_ended()->set_client(beat.client());
       channel_.send(incoming.peer, answer);
       return {};
     }

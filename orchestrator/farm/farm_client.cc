@@ -22,7 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kHeartbeat{kHeartbeatMs}, kTick{50};
+constexpr milliseconds kHeartbeat{kHeartbeatMs}, kTick{50}, kReturnPause{500};
 constexpr seconds kPatience{600};  // with a dispatcher that has answered once
 constexpr size_t kJobsOfMessage = 100, kMessagesAtOnce = 8;
 constexpr int kMaxDamaged = 3;
@@ -77,6 +77,7 @@ class FarmRun {
     const auto now = FarmClock::now();
     artifacts_.turn(now);
     for (const Artifacts::Arrival& arrival : artifacts_.take_arrivals()) take_arrival(arrival);
+    if (has_lost_product_ && now >= next_return_) leave_and_return(now);
     if (now >= next_beat_) send_beat(false);
     return check_life(now);
   }
@@ -119,10 +120,6 @@ class FarmRun {
     return {};
   }
 
-  void submit_again(const Digest& key) {
-    if (open_.contains(key)) unsent_.push_back(key);
-  }
-
   // ---- what the dispatcher says
 
   Result<void> take(const Incoming& incoming) {
@@ -150,7 +147,8 @@ class FarmRun {
   }
 
   void take(const pb::Ended& ended) {
-    if (ended.has_lost_client()) {  // its state is gone: another one is there now
+    if (ended.client() != id_) return;  // who we were
+    if (ended.has_lost_client()) {      // its state is gone: another one is there now
       if (!messages_.empty()) return;
       seen_ = 0;
       unsent_.assign(open_.begin(), open_.end());
@@ -170,7 +168,7 @@ class FarmRun {
     if (!key || !open_.contains(*key) || is_stopped_) return;
     if (end.exit_code() != 0) return take_failure(*key, end);
     auto record = parse_record(end.record());
-    if (!record || record->key() != *key) return submit_again(*key);
+    if (!record || record->key() != *key) return void(has_lost_product_ = true);
     Product product{.record = std::move(*record), .lacking = {}};
     for (const Digest& artifact : product.record.artifacts())
       if (!artifacts_.has(artifact)) product.lacking.insert(artifact);
@@ -211,7 +209,7 @@ class FarmRun {
       } else {
         products_.erase(key);
         if (arrival.is_absent || arrival.is_lie) {
-          leave_and_return();
+          has_lost_product_ = true;
         } else {
           fail(key, arrival);
         }
@@ -219,8 +217,10 @@ class FarmRun {
     }
   }
 
-  // The dispatcher has lost a product of ours: as another client we ask for it anew.
-  void leave_and_return() {
+  // The dispatcher has lost products of ours: as another client we ask for them anew.
+  void leave_and_return(FarmClock::time_point now) {
+    has_lost_product_ = false;
+    next_return_ = now + kReturnPause;
     send_beat(true);
     id_ = random_id();
     seen_ = 0;
@@ -290,8 +290,8 @@ class FarmRun {
   uint64_t last_message_ = 0, seen_ = 0;
   std::map<Digest, Product> products_;          // on their way
   std::map<Digest, std::set<Digest>> waiting_;  // artifact -> keys
-  FarmClock::time_point next_beat_{}, last_heard_ = FarmClock::now();
-  bool has_heard_ = false, is_stopped_ = false;
+  FarmClock::time_point next_beat_{}, next_return_{}, last_heard_ = FarmClock::now();
+  bool has_heard_ = false, is_stopped_ = false, has_lost_product_ = false;
 };
 
 }  // namespace

@@ -28,7 +28,8 @@ struct FarmClient {
 };
 
 // Returns the message that tells a client the ends after `sent`, as many as fit, and notes them as
-// sent. jobs: find the end of a key.
+// sent. jobs: find the end of a key. Of a job that was begun again, or is gone, there is only its
+// key.
 pb::Ended next_ends(FarmClient& client, const FarmJobs& jobs);
 
 }  // namespace sluice

@@ -21,7 +21,7 @@ the ENDPOINT of --bind. docs/farm.md shows a farm on two machines.
   (no command)  Serves until it is ended by a signal. Another one with the same --state goes on.
   status        Prints jobs, workers and clients.
   drain         Has the dispatcher assign nothing further; it ends when nothing runs.
-  release       Runs a quarantined job again.
+  release       Lets a quarantined job run when it is submitted again.
   replay        Runs a quarantined job in a process of this machine, and prints what it prints.
   keygen        Makes the keys of a program: NAME.key, its secret, and NAME.pub. docs/farm.md.
 

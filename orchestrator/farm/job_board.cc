@@ -43,15 +43,17 @@ Result<void> JobBoard::load() {
   }
   for (FarmJob& job : content.jobs) jobs_.emplace(job.key, std::move(job));
   for (const StoredWish& wish : content.wishes) {
-    const auto job = jobs_.find(wish.key);
     const auto client = clients_.find(wish.client);
-    if (job == jobs_.end() || client == clients_.end()) continue;
-    job->second.clients.insert(wish.client);
-    if (wish.number == 0) {
-      client->second.open.insert(wish.key);
-    } else {
-      client->second.unseen.push_back(wish.key);
+    if (client == clients_.end()) continue;
+    const bool is_open = wish.number == 0;
+    if (!is_open) client->second.unseen.push_back(wish.key);
+    FarmJob* job = find(wish.key);
+    if (job == nullptr || (!is_open && !job->end)) {
+      anew_.insert(wish.key);
+      continue;
     }
+    job->clients.insert(wish.client);
+    if (is_open) client->second.open.insert(wish.key);
   }
   for (auto& [key, job] : jobs_)
     if (!job.end) SLUICE_TRY(want_inputs(job));
@@ -81,6 +83,7 @@ FarmClient* JobBoard::find_client(const std::string& id) {
 
 Result<void> JobBoard::submit(FarmClient& client, FarmJob job) {
   const Digest key = job.key;
+  if (is_late(client, key)) return {};
   const auto known = jobs_.find(key);
   if (known == jobs_.end()) {
     ++counts_.submitted;
@@ -88,7 +91,14 @@ Result<void> JobBoard::submit(FarmClient& client, FarmJob job) {
     return {};
   }
   FarmJob& there = known->second;
-  if (!there.clients.insert(client.id).second) return {};
+  if (there.clients.contains(client.id)) return {};
+  if (has_lost_product(there)) {
+    // Clients that were not told of its end get none, and return.
+    anew_.insert(key);
+    jobs_.erase(known);
+    return add(client, std::move(job));
+  }
+  there.clients.insert(client.id);
   if (there.end) return note_end(client.id, key);
   client.open.insert(key);
   if (there.priority < job.priority) {
@@ -123,9 +133,25 @@ Result<std::optional<Record>> JobBoard::find_product(const Digest& key) {
   std::optional<Record> record;
   if (!kept.empty()) record = parse_record(kept);
   if (!record && has_records_) record = store_.find(key);
-  const auto is_here = [&](const Digest& artifact) { return artifacts_.has(artifact); };
-  if (record && !std::ranges::all_of(record->artifacts(), is_here)) record.reset();
+  if (record && !has_product(*record)) record.reset();
   return record;
+}
+
+// Returns whether a client that submits a job has done so before, and was not told of an end that
+// is gone: it returns as another client when it is.
+bool JobBoard::is_late(const FarmClient& client, const Digest& key) const {
+  return anew_.contains(key) && std::ranges::find(client.unseen, key) != client.unseen.end();
+}
+
+bool JobBoard::has_product(const Record& record) {
+  return std::ranges::all_of(record.artifacts(),
+                             [&](const Digest& artifact) { return artifacts_.has(artifact); });
+}
+
+bool JobBoard::has_lost_product(const FarmJob& job) {
+  if (!job.end || job.end->exit_code() != 0) return false;
+  const auto record = parse_record(job.end->record());
+  return !record || !has_product(*record);
 }
 
 Result<void> JobBoard::take_seen(FarmClient& client, uint64_t seen) {
@@ -369,19 +395,13 @@ void JobBoard::keep_inputs(const FarmJob& job) {
 }
 
 Result<void> JobBoard::release(const Digest& key) {
-  FarmJob* job = find(key);
+  const FarmJob* job = find(key);
   if (job == nullptr || job->state != State::kQuarantined)
     return make_error(ErrorCode::kNotFound, "no job {} is quarantined", digest_hex(key));
-  job->losses = job->losses_alone = job->losses_excused = job->failures = 0;
-  job->end.reset();
-  job->state = State::kWaiting;
-  if (job->clients.empty()) return forget_if_unwanted(key);
-  for (const std::string& id : job->clients) {
-    SLUICE_TRY(state_.put_wish({id, key, 0}));
-    if (FarmClient* client = find_client(id)) client->open.insert(key);
-  }
-  SLUICE_TRY(state_.put_job(*job));
-  return want_inputs(*job);
+  // A client that was not told of its end yet gets none, and returns.
+  anew_.insert(key);
+  jobs_.erase(key);
+  return state_.remove_job(key);
 }
 
 // ---- time
@@ -410,6 +430,8 @@ Result<void> JobBoard::turn(FarmClock::time_point now) {
       SLUICE_TRY(want_input(*find(*waiting->second.begin()), digest));
     }
   }
+  if (std::ranges::all_of(clients_, [](const auto& entry) { return entry.second.unseen.empty(); }))
+    anew_.clear();
   std::vector<std::string> silent;
   for (const auto& [id, client] : clients_)
     if (now - client.last_heard > kSilentClient) silent.push_back(id);

@@ -73,6 +73,7 @@ class JobBoard {
   Result<void> end(FarmJob& job, pb::JobEnd end);
   // Its product could not be taken, which was not its fault: it runs again a little later.
   void put_back(FarmJob& job);
+  // A quarantined job may be submitted again.
   Result<void> release(const Digest& key);
 
   // ---- time
@@ -86,6 +87,9 @@ class JobBoard {
 
  private:
   Result<void> add(FarmClient& client, FarmJob job);
+  bool has_product(const Record& record);
+  bool is_late(const FarmClient& client, const Digest& key) const;
+  bool has_lost_product(const FarmJob& job);
   Result<std::optional<Record>> find_product(const Digest& key);
   Result<void> want_inputs(FarmJob& job);
   Result<void> want_input(FarmJob& job, const Digest& digest);
@@ -114,7 +118,8 @@ class JobBoard {
   std::map<Digest, std::set<Digest>> missing_;  // artifact -> jobs that wait for it
   std::set<Digest> lost_inputs_;                // artifacts that are to be asked for again
   std::string last_fault_;                      // of an input, as it was told
-  bool has_records_ = false;                    // others keep records of products in the store
+  std::set<Digest> anew_;     // keys of ends that are gone, of which clients were not told yet
+  bool has_records_ = false;  // others keep records of products in the store
   FarmClock::time_point next_asking_{};
   BoardCounts counts_;
 };

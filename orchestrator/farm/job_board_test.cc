@@ -1,5 +1,8 @@
 #include "orchestrator/farm/job_board.h"
 
+#include <filesystem>
+
+#include "common/base/store.h"
 #include "common/base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -80,7 +83,39 @@ TEST_F(JobBoardTest, ThreeLossesAloneQuarantineAJob) {
   EXPECT_EQ(board_->find_client("a")->ended, 1u);
   EXPECT_TRUE(Store(folder_.file("quarantine")).find_job(key)) << "it can be run again there";
   ASSERT_TRUE(board_->release(key).ok());
+  EXPECT_EQ(board_->find(key), nullptr);
+  EXPECT_EQ(submit(1, "b"), key);
   EXPECT_EQ(state(key), FarmJob::State::kReady);
+}
+
+TEST_F(JobBoardTest, AProductThatIsGoneIsMadeAgain) {
+  const Digest key = submit(1, "a");
+  Record product = *parse_record(board_->find(key)->record);
+  const Digest object = store_.keep(std::as_bytes(std::span("object")));
+  product.results = {};
+  product.results.add("object", digest_hex(object));
+  pb::JobEnd end;
+  end.set_record(record_text(product));
+  ASSERT_TRUE(board_->end(*board_->find(key), end).ok());
+  submit(1, "b");
+  EXPECT_EQ(board_->find_client("b")->ended, 1u);
+  std::filesystem::remove(store_path(store_.path(), object));
+  artifacts_.forget_all();
+  submit(1, "b");
+  EXPECT_EQ(state(key), FarmJob::State::kEnded) << "it was told of the end, or will be";
+  submit(1, "c");
+  EXPECT_EQ(state(key), FarmJob::State::kReady);
+  submit(1, "a");  // a message that was late
+  for (int start = 0; start < 2; ++start) {
+    const pb::Ended ends = next_ends(*board_->find_client("a"), board_->jobs());
+    ASSERT_EQ(ends.jobs_size(), 1);
+    EXPECT_EQ(ends.jobs(0).key(), digest_field(key));
+    EXPECT_EQ(ends.jobs(0).record(), "") << "so that it returns";
+    ASSERT_TRUE(board_->commit().ok());
+    open();
+  }
+  ASSERT_TRUE(board_->remove_client("a").ok());
+  EXPECT_EQ(state(key), FarmJob::State::kReady) << "c wants it";
 }
 
 TEST_F(JobBoardTest, LossesBesideOthersLeadToRunningAlone) {
