@@ -77,11 +77,13 @@ class PeersTest(ProgramCase):
                                   "options": OPTIONS[k]} for k in numbers]}
         with open(self.path("models.json"), "w") as file:
             json.dump(manifest, file)
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [os.path.join(self.programs, "sluice-compile-all"), self.path("models.json"),
              "--store", self.path("client"), "-o", self.path("out"), "--provider",
              self.farm.endpoint, *self.client_keys],
             stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        return process
 
     def finish(self, process):
         errors = process.communicate(timeout=120)[1]
