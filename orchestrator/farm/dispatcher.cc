@@ -373,8 +373,8 @@ class Dispatcher {
 
   Result<void> lose_worker(const std::string& id) {
     const std::string name = workers_.get(id).beat.name();
-    const std::vector<LostLease> lost = workers_.remove(id, FarmClock::now());
     holders_.remove(id);
+    const std::vector<LostLease> lost = workers_.remove(id, FarmClock::now());
     if (lost.empty()) {
       log_.tell("worker left", {{"worker", name}});
     } else {

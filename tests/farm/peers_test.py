@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Artifacts from worker to worker: the dispatcher sends constants about once, and whatever happens to
-a holder, every compile ends with the bytes that it has without a farm.
+"""Artifacts from worker to worker: the dispatcher sends constants about once, and whatever happens
+to a holder, every compile ends with the bytes that it has without a farm.
 
 usage: peers_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -70,7 +70,7 @@ class PeersTest(ProgramCase):
         return "ipc://" + self.path(f"peer-{number}")
 
     def start(self, count):
-        """Compiles of the model with as many options that were not used yet: one for each worker."""
+        """Compiles of the model with options that were not used yet, one for each worker."""
         numbers = range(self.compiles, self.compiles + count)
         self.compiles += count
         manifest = {"compiles": [{"model": "model.onnx", "output": f"{k}.om",
