@@ -23,8 +23,10 @@ constexpr size_t kMaxFrames = wire::kMaxFarmFrames + 1;  // with the peer; a fra
 }  // namespace
 
 struct Channel::State {
-  State(zmq::socket_type type)
-      : socket(context, type), is_router(type == zmq::socket_type::router) {
+  State(zmq::socket_type type, std::shared_ptr<zmq::context_t> shared)
+      : context(std::move(shared)),
+        socket(*context, type),
+        is_router(type == zmq::socket_type::router) {
     wire::set_limits(socket, wire::kMaxFarmFrameBytes, kLingerMs);
     socket.set(zmq::sockopt::rcvhwm, kWaitingIn);
     socket.set(zmq::sockopt::sndhwm, kWaitingOut);
@@ -34,9 +36,11 @@ struct Channel::State {
   }
 
   void listen(const std::string& place);
+  void add_items(std::vector<zmq::pollitem_t>& items);
+  void turn();
   void take_events();
 
-  zmq::context_t context;
+  std::shared_ptr<zmq::context_t> context;
   zmq::socket_t socket;
   bool is_router;
   uint64_t dropped = 0;
@@ -61,6 +65,17 @@ void Channel::State::listen(const std::string& where) {
     throw;
   }
   ::umask(before);
+}
+
+void Channel::State::add_items(std::vector<zmq::pollitem_t>& items) {
+  items.push_back({socket.handle(), 0, ZMQ_POLLIN, 0});
+  if (guard) guard->add_items(items);
+  if (monitor) items.push_back(monitor->item());
+}
+
+void Channel::State::turn() {
+  if (guard) guard->turn();
+  if (monitor) take_events();
 }
 
 // The library gives a connection up when the handshake fails, unless it just broke.
@@ -89,21 +104,25 @@ Result<Channel> Channel::listen(const std::string& endpoint, const ListenerKeys&
   SLUICE_ASSIGN(const std::string place, listening_endpoint(endpoint, keys));
   SLUICE_TRY(check_unused(place));
   return wire::within_zmq(fmt::format("cannot listen at '{}'", endpoint), [&]() -> Result<Channel> {
-    auto state = std::make_unique<State>(zmq::socket_type::router);
-    SLUICE_TRY(wire::guard_with(keys, state->context, state->socket, state->guard));
+    auto state =
+        std::make_unique<State>(zmq::socket_type::router, std::make_shared<zmq::context_t>());
+    SLUICE_TRY(wire::guard_with(keys, *state->context, state->socket, state->guard));
     state->listen(place);
     return Channel(std::move(state));
   });
 }
 
-Result<Channel> Channel::connect(const std::string& endpoint, const ConnectorKeys& keys) {
+Result<Channel> Channel::connect(const std::string& endpoint, const ConnectorKeys& keys,
+                                 const Channel* beside) {
   SLUICE_ASSIGN(const std::string place, connecting_endpoint(endpoint, keys));
   return wire::within_zmq(
       fmt::format("cannot connect to '{}'", endpoint), [&]() -> Result<Channel> {
-        auto state = std::make_unique<State>(zmq::socket_type::dealer);
+        auto state = std::make_unique<State>(
+            zmq::socket_type::dealer,
+            beside != nullptr ? beside->state_->context : std::make_shared<zmq::context_t>());
         state->has_keys = !keys.key.empty();
         SLUICE_TRY(wire::use_keys(state->socket, keys));
-        state->monitor.emplace(state->context, state->socket,
+        state->monitor.emplace(*state->context, state->socket,
                                wire::kHandshakeFailures | ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
         state->place = place;
         state->socket.connect(place);
@@ -172,20 +191,19 @@ std::optional<Error> Channel::take_key_error() {
   return std::exchange(state_->key_error, std::nullopt);
 }
 
-std::vector<bool> Channel::wait(std::span<const int> descriptors, std::chrono::milliseconds time) {
-  std::vector<zmq::pollitem_t> items = {{state_->socket.handle(), 0, ZMQ_POLLIN, 0}};
+std::vector<bool> Channel::wait(std::span<Channel* const> channels,
+                                std::span<const int> descriptors, std::chrono::milliseconds time) {
+  std::vector<zmq::pollitem_t> items;
   for (const int descriptor : descriptors) items.push_back({nullptr, descriptor, ZMQ_POLLIN, 0});
-  if (state_->guard) state_->guard->add_items(items);
-  if (state_->monitor) items.push_back(state_->monitor->item());
+  for (const Channel* channel : channels) channel->state_->add_items(items);
   try {
     zmq::poll(items, time);
   } catch (const zmq::error_t& error) {
     if (error.num() != EINTR) throw;
   }
-  if (state_->guard) state_->guard->turn();
-  if (state_->monitor) state_->take_events();
+  for (const Channel* channel : channels) channel->state_->turn();
   std::vector<bool> readable;
-  for (size_t i = 1; i <= descriptors.size(); ++i)
+  for (size_t i = 0; i < descriptors.size(); ++i)
     readable.push_back((items[i].revents & ZMQ_POLLIN) != 0);
   return readable;
 }

@@ -30,7 +30,9 @@ class Channel {
   // Errors: kBadOption for the endpoint; kIo when nobody can listen or connect there; those of the
   // files of keys.
   static Result<Channel> listen(const std::string& endpoint, const ListenerKeys& keys);
-  static Result<Channel> connect(const std::string& endpoint, const ConnectorKeys& keys);
+  // beside: a channel that connected, whose threads serve this one, too.
+  static Result<Channel> connect(const std::string& endpoint, const ConnectorKeys& keys,
+                                 const Channel* beside = nullptr);
   Channel(Channel&&) noexcept;
   ~Channel();
 
@@ -56,7 +58,13 @@ class Channel {
 
   // Waits until a message is there, one of the descriptors is readable, or the time is over.
   // Returns for each descriptor whether it is readable.
-  std::vector<bool> wait(std::span<const int> descriptors, std::chrono::milliseconds time);
+  std::vector<bool> wait(std::span<const int> descriptors, std::chrono::milliseconds time) {
+    Channel* const only = this;
+    return wait({&only, 1}, descriptors, time);
+  }
+  // The same with a message of any of the channels.
+  static std::vector<bool> wait(std::span<Channel* const> channels,
+                                std::span<const int> descriptors, std::chrono::milliseconds time);
 
  private:
   struct State;

@@ -1,22 +1,29 @@
 #include "common/wire/monitor.h"
 
+#include <atomic>
 #include <cstring>
 
 #include "common/wire/socket.h"
+#include "fmt/format.h"
 
 namespace sluice::wire {
 namespace {
 
-constexpr char kPlace[] = "inproc://events";
+// Sockets of one context have places of their own.
+std::string next_place() {
+  static std::atomic<uint64_t> number = 0;
+  return fmt::format("inproc://events-{}", ++number);
+}
 
 }  // namespace
 
 Monitor::Monitor(zmq::context_t& context, zmq::socket_t& socket, int events)
     : events_(context, zmq::socket_type::pair) {
-  if (zmq_socket_monitor(socket.handle(), kPlace, events) != 0) throw zmq::error_t();
+  const std::string place = next_place();
+  if (zmq_socket_monitor(socket.handle(), place.c_str(), events) != 0) throw zmq::error_t();
   events_.set(zmq::sockopt::linger, 0);
   events_.set(zmq::sockopt::rcvhwm, 0);  // the library waits for who does not read events
-  events_.connect(kPlace);
+  events_.connect(place);
 }
 
 std::optional<Monitor::Event> Monitor::next() {

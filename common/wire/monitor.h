@@ -16,8 +16,7 @@ class Monitor {
     int kind = 0;  // ZMQ_EVENT_...
     uint32_t value = 0;
   };
-  // events: those that are wanted. To be made before the socket connects or is bound, once for a
-  // context.
+  // events: those that are wanted. To be made before the socket connects or is bound.
   Monitor(zmq::context_t& context, zmq::socket_t& socket, int events);
   std::optional<Event> next();
   zmq::pollitem_t item() { return {events_.handle(), 0, ZMQ_POLLIN, 0}; }

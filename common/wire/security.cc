@@ -35,7 +35,8 @@ Result<std::string> listening_endpoint(const std::string& text, const ListenerKe
 }
 
 Result<std::string> connecting_endpoint(const std::string& text, const ConnectorKeys& keys) {
-  SLUICE_TRY(check_pair(keys.key, keys.peer, "--peer-key", "the public key of whom we connect to"));
+  SLUICE_TRY(check_pair(keys.key, keys.peer + keys.peer_text, "--peer-key",
+                        "the public key of whom we connect to"));
   return parse_endpoint(text, keys.key.empty() ? Reach::kThisMachine : Reach::kConnect);
 }
 

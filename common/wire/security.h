@@ -15,11 +15,12 @@ struct ListenerKeys {
   bool is_insecure = false;  // --insecure: a port of this machine without keys
 };
 
-// Of a side that connects: the file of its secret key and that of the other side's public key. Both
-// or none.
+// Of a side that connects: the file of its secret key and that of the other side's public key, or
+// this key itself. Both or none.
 struct ConnectorKeys {
-  std::string key;   // --key
-  std::string peer;  // --peer-key
+  std::string key;             // --key
+  std::string peer;            // --peer-key
+  std::string peer_text = {};  // in place of the file
 };
 
 // Return the endpoint in ZeroMQ's form (common/wire/endpoint.h). Without keys it must be of this

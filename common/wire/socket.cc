@@ -74,7 +74,10 @@ void set_limits(zmq::socket_t& socket, uint64_t max_frame, int linger_ms) {
 Result<void> use_keys(zmq::socket_t& socket, const ConnectorKeys& keys) {
   if (keys.key.empty()) return {};
   SLUICE_ASSIGN(const KeyPair own, read_key_pair(keys.key));
-  SLUICE_ASSIGN(const std::string peer, read_public_key(keys.peer));
+  std::string peer = keys.peer_text;
+  if (peer.empty()) {
+    SLUICE_ASSIGN(peer, read_public_key(keys.peer));
+  }
   make_space_for_encryption(socket);
   socket.set(zmq::sockopt::curve_serverkey, peer);
   socket.set(zmq::sockopt::curve_publickey, own.public_key);

@@ -17,7 +17,8 @@ namespace {
 constexpr size_t kMaxActive = 16;
 constexpr uint64_t kWindow = uint64_t{4} * wire::kMaxPieceBytes;  // asked for and not come yet
 constexpr std::chrono::milliseconds kPatience{1000};
-constexpr int kMaxAttempts = 10;  // without a byte from a peer
+constexpr int kMaxAttempts = 10;       // without a byte from a peer
+constexpr int kMaxHolderAttempts = 3;  // the same of a holder, for which there is a substitute
 
 uint64_t bytes_of(int file) {
   struct stat status{};
@@ -145,7 +146,8 @@ void Artifacts::ask_on(const Digest& digest, Transfer& transfer) {
     get.set_digest(digest_field(digest));
     get.set_offset(transfer.asked);
     get.set_bytes(wire::kMaxPieceBytes);
-    if (!ask_(transfer.peers.front(), std::move(get))) ++transfer.attempts;
+    if (transfer.holder.empty()) get.set_here_only(transfer.failed);
+    if (!ask_(transfer.asks(), std::move(get))) ++transfer.attempts;
     transfer.asked += wire::kMaxPieceBytes;
   }
 }
@@ -166,15 +168,69 @@ void Artifacts::give_up_peer(const Digest& digest, Transfer& transfer, const std
                .peer = peer});
 }
 
+bool Artifacts::refer(const Digest& digest, const std::string& holder, uint64_t total) {
+  const auto entry = transfers_.find(digest);
+  if (entry == transfers_.end() || !entry->second.file || total == 0) return false;
+  Transfer& transfer = entry->second;
+  if (!transfer.holder.empty()) return false;
+  if (transfer.at > total) {  // a killed program left it
+    if (::ftruncate(transfer.file.get(), 0) != 0) return false;
+    transfer.at = 0;
+  }
+  transfer.holder = holder;
+  transfer.total = total;
+  transfer.attempts = 0;
+  transfer.asked = transfer.at;
+  ask_on(digest, transfer);
+  return true;
+}
+
+void Artifacts::wait(const Digest& digest) {
+  const auto entry = transfers_.find(digest);
+  if (entry == transfers_.end() || !entry->second.holder.empty()) return;
+  entry->second.attempts = 0;
+  entry->second.last = Clock::now();
+}
+
+void Artifacts::give_up_holder(const Digest& digest, Transfer& transfer, Failure failure) {
+  transfer.failed = failure.holder;
+  transfer.holder.clear();
+  transfer.attempts = 0;
+  transfer.asked = transfer.at;
+  failures_.push_back(std::move(failure));
+  ask_on(digest, transfer);
+}
+
+void Artifacts::give_up_holder(const std::string& holder, const std::string& why) {
+  for (auto& [digest, transfer] : transfers_)
+    if (transfer.holder == holder)
+      give_up_holder(digest, transfer, {.digest = digest, .holder = holder, .why = why});
+}
+
+// Gives up a peer that does not have it, and a holder that has something else.
+bool Artifacts::is_refused(const Digest& digest, Transfer& transfer, const pb::Piece& piece) {
+  const bool is_of_holder = !transfer.holder.empty();
+  const bool is_other = is_of_holder && piece.total() != transfer.total;
+  if (!piece.is_missing() && !is_other) return false;
+  if (is_of_holder) {
+    give_up_holder(digest, transfer,
+                   {.digest = digest,
+                    .holder = transfer.holder,
+                    .why = piece.is_missing() ? "it does not have it" : "its file has another size",
+                    .is_lie = !piece.is_missing()});
+  } else {
+    give_up_peer(digest, transfer, "its owner does not have it", true);
+  }
+  return true;
+}
+
 void Artifacts::take(const std::string& peer, const pb::Piece& piece,
                      std::span<const std::byte> bytes) {
   const auto digest = digest_of_field(piece.digest());
   const auto entry = digest ? transfers_.find(*digest) : transfers_.end();
   if (entry == transfers_.end() || !entry->second.file) return;
   Transfer& transfer = entry->second;
-  if (transfer.peers.front() != peer) return;
-  if (piece.is_missing())
-    return give_up_peer(*digest, transfer, "its owner does not have it", true);
+  if (transfer.asks() != peer || is_refused(*digest, transfer, piece)) return;
   if (piece.offset() != transfer.at) return;  // late, or a piece before it was lost
   if (piece.total() < transfer.at) return begin_anew(*digest, transfer);
   if (piece.total() < transfer.at + bytes.size() || (bytes.empty() && piece.total() > transfer.at))
@@ -192,12 +248,16 @@ void Artifacts::take(const std::string& peer, const pb::Piece& piece,
   transfer.at += bytes.size();
   transfer.attempts = 0;
   received_bytes_ += bytes.size();
+  if (!transfer.holder.empty()) {
+    bytes_of_holders_ += bytes.size();
+    transfer.helper = peer;
+  }
   if (transfer.at == transfer.total) return finish(*digest, transfer);
   transfer.asked = std::max(transfer.asked, transfer.at);
   ask_on(*digest, transfer);
 }
 
-// What a killed program left is longer than the artifact.
+// What a killed program left is longer than the artifact, or a holder gave other bytes.
 void Artifacts::begin_anew(const Digest& digest, Transfer& transfer) {
   if (::ftruncate(transfer.file.get(), 0) != 0) return;
   transfer.at = transfer.asked = transfer.total = 0;
@@ -206,8 +266,19 @@ void Artifacts::begin_anew(const Digest& digest, Transfer& transfer) {
 
 void Artifacts::finish(const Digest& digest, Transfer& transfer) {
   const std::string from = partial(digest), to = store_path(store_.path(), digest);
-  Arrival arrival{.digest = digest, .fault = {}, .peer = transfer.peers.front()};
-  if (digest_of_file(transfer.file.get()) != digest) {
+  Arrival arrival{
+      .digest = digest, .fault = {}, .peer = transfer.peers.front(), .bytes = transfer.total};
+  const bool is_whole = digest_of_file(transfer.file.get()) == digest;
+  if (!is_whole && !transfer.helper.empty()) {
+    failures_.push_back({.digest = digest,
+                         .holder = transfer.helper,
+                         .why = "its bytes do not have their digest",
+                         .is_lie = true});
+    transfer.failed = std::exchange(transfer.helper, {});
+    transfer.holder.clear();
+    return begin_anew(digest, transfer);
+  }
+  if (!is_whole) {
     ::unlink(from.c_str());
     arrival.fault = "its bytes do not have its digest";
     arrival.is_lie = true;
@@ -237,7 +308,13 @@ void Artifacts::turn(Clock::time_point now) {
   for (const Digest& digest : late) {
     Transfer& transfer = transfers_.at(digest);
     transfer.asked = transfer.at;
-    if (++transfer.attempts > kMaxAttempts) {
+    if (!transfer.holder.empty() && ++transfer.attempts >= kMaxHolderAttempts) {
+      give_up_holder(digest, transfer,
+                     {.digest = digest,
+                      .holder = transfer.holder,
+                      .why = "it does not answer",
+                      .is_silent = true});
+    } else if (transfer.holder.empty() && ++transfer.attempts > kMaxAttempts) {
       give_up_peer(digest, transfer, "its owner does not answer");
     } else {
       ask_on(digest, transfer);

@@ -21,6 +21,9 @@
 
 namespace sluice {
 
+// Bytes of artifacts that workers get from each other. Smaller ones are not worth a connection.
+inline constexpr uint64_t kMinShared = 64u << 10;
+
 class Artifacts {
  public:
   using Clock = std::chrono::steady_clock;
@@ -34,6 +37,14 @@ class Artifacts {
     bool is_silent = false;  // the peer does not answer
     bool is_lie = false;     // the peer sent bytes that are not those of the digest
     std::string peer = {};
+    uint64_t bytes = 0;  // of an artifact that came
+  };
+  // A holder that did not give what the peer had referred us to; the peer gives it.
+  struct Failure {
+    Digest digest;
+    std::string holder, why;
+    bool is_silent = false;  // it does not answer
+    bool is_lie = false;     // it sent other bytes
   };
 
   Artifacts(Store& store, Ask ask) : store_(store), ask_(std::move(ask)) {}
@@ -49,27 +60,43 @@ class Artifacts {
   void want(const Digest& digest, const std::string& peer);
 
   void take(const std::string& peer, const pb::Piece& piece, std::span<const std::byte> bytes);
+  // The peer has referred us to a holder, another name for ask: the transfer goes on there, and
+  // comes back to the peer when the holder fails. Returns whether it goes there from now on.
+  bool refer(const Digest& digest, const std::string& holder, uint64_t total);
+  // The peer asks for patience.
+  void wait(const Digest& digest);
+  // Says that nothing comes from a holder any more.
+  void give_up_holder(const std::string& holder, const std::string& why);
   // Asks again for what did not come; gives up peers that do not answer.
   void turn(Clock::time_point now);
   // Returns those that have ended since the last call.
   std::vector<Arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
+  std::vector<Failure> take_failures() { return std::exchange(failures_, {}); }
   uint64_t received_bytes() const { return received_bytes_; }
+  uint64_t bytes_of_holders() const { return bytes_of_holders_; }
 
  private:
   struct Transfer {
-    std::deque<std::string> peers;  // the first one is asked
+    std::deque<std::string> peers;  // the first one is asked, or the holder that it named
+    std::string holder;             // empty: none now
+    std::string failed;             // the last one that did
+    std::string helper;             // the last one of which bytes are in the file
     Descriptor file;
     uint64_t at = 0;     // bytes that have come
     uint64_t asked = 0;  // the end of what was asked for
     uint64_t total = 0;  // 0: not known yet
     int attempts = 0;    // at this peer, without a byte
     Clock::time_point last;
+
+    const std::string& asks() const { return holder.empty() ? peers.front() : holder; }
   };
 
   void begin(const Digest& digest, Transfer& transfer);
   void ask_on(const Digest& digest, Transfer& transfer);
   void give_up_peer(const Digest& digest, Transfer& transfer, const std::string& fault,
                     bool is_absent = false);
+  void give_up_holder(const Digest& digest, Transfer& transfer, Failure failure);
+  bool is_refused(const Digest& digest, Transfer& transfer, const pb::Piece& piece);
   void begin_anew(const Digest& digest, Transfer& transfer);
   void finish(const Digest& digest, Transfer& transfer);
   void end(const Digest& digest, Arrival arrival);
@@ -82,7 +109,8 @@ class Artifacts {
   std::deque<Digest> waiting_;  // transfers that have not begun
   size_t active_ = 0;
   std::vector<Arrival> arrivals_;
-  uint64_t received_bytes_ = 0;
+  std::vector<Failure> failures_;
+  uint64_t received_bytes_ = 0, bytes_of_holders_ = 0;
 };
 
 struct PieceOfArtifact {

@@ -174,6 +174,104 @@ TEST_F(ArtifactsTest, DamagedBytesAreALie) {
   EXPECT_FALSE(from_.find_artifact(digest));
 }
 
+// ---- referred to a holder
+
+TEST_F(ArtifactsTest, AHolderIsAskedInPlaceOfThePeer) {
+  const Digest digest = make(size_t{6} * wire::kMaxPieceBytes);
+  artifacts_.want(digest, "a");
+  answer_one();
+  EXPECT_TRUE(artifacts_.refer(digest, "holder", 6u * wire::kMaxPieceBytes));
+  EXPECT_FALSE(artifacts_.refer(digest, "other", 6u * wire::kMaxPieceBytes)) << "one at a time";
+  std::erase_if(asked_, [](const auto& ask) { return ask.first == "a"; });
+  ASSERT_FALSE(asked_.empty());
+  EXPECT_EQ(asked_.front().second.offset(), wire::kMaxPieceBytes) << "it goes on where it was";
+  answer();
+  EXPECT_EQ(fault(), "");
+  EXPECT_EQ(artifacts_.bytes_of_holders(), 5u * wire::kMaxPieceBytes);
+}
+
+TEST_F(ArtifactsTest, AHolderThatFailsIsReplacedByThePeer) {
+  const uint64_t total = 6u * wire::kMaxPieceBytes;
+  for (const char* how : {"silent", "missing", "closed"}) {
+    const Digest digest = make(total - how[0]);
+    artifacts_.want(digest, "a");
+    asked_.clear();
+    ASSERT_TRUE(artifacts_.refer(digest, "holder", total - how[0]));
+    answer_one();
+    asked_.clear();
+    if (how == std::string("missing")) {
+      pb::Piece piece;
+      piece.set_digest(digest_field(digest));
+      piece.set_is_missing(true);
+      artifacts_.take("holder", piece, {});
+    } else if (how == std::string("closed")) {
+      artifacts_.give_up_holder("holder", "it is gone");
+    } else {
+      for (int i = 0; i < 2; ++i) pass_time();
+      EXPECT_TRUE(artifacts_.take_failures().empty()) << "it has three attempts";
+      asked_.clear();
+      pass_time();
+    }
+    ASSERT_FALSE(asked_.empty()) << how;
+    EXPECT_EQ(asked_.front().first, "a") << how;
+    EXPECT_EQ(asked_.front().second.offset(), wire::kMaxPieceBytes) << how;
+    EXPECT_EQ(asked_.front().second.here_only(), "holder") << how;
+    answer();
+    EXPECT_EQ(fault(), "") << how;
+    EXPECT_EQ(artifacts_.take_failures().size(), 1u) << how;
+  }
+}
+
+TEST_F(ArtifactsTest, ALieOfAHolderIsNotOneOfThePeer) {
+  const uint64_t total = 3u * wire::kMaxPieceBytes;
+  const Digest digest = make(total);
+  artifacts_.want(digest, "a");
+  asked_.clear();
+  ASSERT_TRUE(artifacts_.refer(digest, "holder", total));
+  std::vector<std::byte> other(wire::kMaxPieceBytes);
+  pb::Piece piece;
+  piece.set_digest(digest_field(digest));
+  piece.set_total(total);
+  artifacts_.take("holder", piece, other);
+  artifacts_.give_up_holder("holder", "it is gone");  // found when the peer has given the others
+  std::erase_if(asked_, [](const auto& ask) { return ask.first == "holder"; });
+  answer();
+  EXPECT_EQ(fault(), "");
+  const auto failures = artifacts_.take_failures();
+  ASSERT_EQ(failures.size(), 2u);
+  EXPECT_TRUE(failures[1].is_lie);
+  EXPECT_EQ(failures[1].holder, "holder");
+}
+
+TEST_F(ArtifactsTest, AHolderWhoseFileHasAnotherSizeIsNotBelieved) {
+  const Digest digest = make(100000);
+  artifacts_.want(digest, "a");
+  asked_.clear();
+  ASSERT_TRUE(artifacts_.refer(digest, "holder", 100000));
+  pb::Piece piece;
+  piece.set_digest(digest_field(digest));
+  piece.set_total(uint64_t{1} << 40);
+  artifacts_.take("holder", piece, std::vector<std::byte>(1000));
+  std::erase_if(asked_, [](const auto& ask) { return ask.first == "holder"; });
+  answer();
+  EXPECT_EQ(fault(), "");
+  EXPECT_TRUE(artifacts_.take_failures().at(0).is_lie);
+}
+
+TEST_F(ArtifactsTest, APeerMayAskForPatience) {
+  const Digest digest = make(10);
+  artifacts_.want(digest, "a");
+  for (int i = 0; i < 30; ++i) {
+    asked_.clear();
+    artifacts_.wait(digest);
+    pass_time();
+    now_ = Artifacts::Clock::now();
+  }
+  EXPECT_TRUE(arrivals_.empty());
+  answer();
+  EXPECT_EQ(fault(), "");
+}
+
 TEST_F(ArtifactsTest, AStoreThatCannotBeWrittenIsSaid) {
   const Digest digest = make(10);
   Store nowhere("/proc/nowhere");

@@ -17,6 +17,7 @@
 #include "orchestrator/farm/farm_status.h"
 #include "orchestrator/farm/farm_workers.h"
 #include "orchestrator/farm/free_space.h"
+#include "orchestrator/farm/holders.h"
 #include "orchestrator/farm/job_board.h"
 #include "orchestrator/farm/metrics_server.h"
 #include "orchestrator/farm/roles.h"
@@ -60,7 +61,10 @@ class Dispatcher {
         assignment_(board_, workers_, log_,
                     [this](FarmWorker& worker, const std::vector<uint64_t>& leases) {
                       send_assign(worker, leases);
-                    }) {}
+                    }),
+        holders_(store_, workers_, [this](const std::string& peer, const pb::FarmMessage& message) {
+          channel_.send(peer, message);
+        }) {}
 
   Result<int> run() {
     SLUICE_ASSIGN(const int64_t epoch, board_.state().next_epoch());
@@ -268,6 +272,7 @@ class Dispatcher {
   }
 
   void take_get(const Incoming& incoming, const pb::Get& get) {
+    if (holders_.answer(incoming.peer, get, FarmClock::now())) return;
     PieceOfArtifact answer = read_piece(store_, get);
     const auto digest = digest_of_field(get.digest());
     if (digest && answer.message.piece().is_missing()) artifacts_.forget(*digest);
@@ -306,6 +311,7 @@ class Dispatcher {
     pb::FarmMessage answer;
     answer.mutable_heartbeat();
     worker.is_reachable = channel_.send(worker.peer, answer);
+    holders_.take_beat(worker, worker.last_heard);
     SLUICE_TRY(take_running(worker, beat));
     const bool leaves = beat.is_draining() && beat.running().empty();
     return leaves ? lose_worker(worker.id) : Result<void>();
@@ -368,6 +374,7 @@ class Dispatcher {
 
   Result<void> lose_worker(const std::string& id) {
     const std::string name = workers_.get(id).beat.name();
+    holders_.remove(id);
     const std::vector<LostLease> lost = workers_.remove(id, FarmClock::now());
     if (lost.empty()) {
       log_.tell("worker left", {{"worker", name}});
@@ -519,6 +526,7 @@ class Dispatcher {
                       .dropped_messages = channel_.dropped(),
                       .received_bytes = artifacts_.received_bytes(),
                       .sent_bytes = sent_bytes_,
+                      .peer_bytes = holders_.bytes(),
                       .is_draining = is_draining_};
   }
 
@@ -546,6 +554,7 @@ class Dispatcher {
   std::optional<SlurmWorkers> slurm_;
   FarmWorkers workers_;
   Assignment assignment_;
+  Holders holders_;
   std::map<Digest, From> accepting_;
   RefusedPeers refused_;  // whose messages their keys do not allow
   std::vector<std::pair<std::string, pb::FarmMessage>> after_commit_;

@@ -9,6 +9,7 @@
 #include "common/base/digest.h"
 #include "common/base/parallel.h"
 #include "common/base/program.h"
+#include "common/wire/endpoint.h"
 #include "common/wire/keys.h"
 #include "orchestrator/compile/sandbox.h"
 #include "orchestrator/farm/artifacts.h"
@@ -176,11 +177,31 @@ std::vector<std::string> sandbox_words(const CommandLine& line) {
   return words;
 }
 
+// How other workers are served. The keys of --key are for the dispatcher, too.
+Result<PeerServerRequest> peer_server_request(const CommandLine& line) {
+  if (!line.has("--bind")) {
+    for (const char* name : {"--reached-at", "--allow-keys", "--insecure"})
+      if (line.has(name)) return make_error(ErrorCode::kUsage, "{} is given without --bind", name);
+    return PeerServerRequest();
+  }
+  PeerServerRequest request{.bind = line.text("--bind"),
+                            .reached_at = line.text("--reached-at"),
+                            .keys = {.is_insecure = line.flag("--insecure")}};
+  const std::string path = ipc_path(request.bind);
+  if (!path.empty()) request.bind = "ipc://" + absolute(path);  // for others, elsewhere
+  if (line.has("--allow-keys"))
+    request.keys = {.key = line.text("--key"),
+                    .allowed = absolute(line.text("--allow-keys")),
+                    .is_insecure = request.keys.is_insecure};
+  return request;
+}
+
 }  // namespace
 
 Result<int> run_worker_command(const CommandLine& line) {
   WorkerRequest request{.endpoint = line.text("--connect"),
                         .keys = connector_keys(line),
+                        .serve = {},
                         .store = absolute(line.text("--store")),
                         .idle_seconds = {},
                         .job_options = {},
@@ -189,6 +210,7 @@ Result<int> run_worker_command(const CommandLine& line) {
   request.job_options = sandbox_words(line);
   SLUICE_ASSIGN(const auto sandbox, sandbox_asked_for(line));
   if (sandbox) request.job_bytes = sandbox->memory_bytes;
+  SLUICE_ASSIGN(request.serve, peer_server_request(line));
   SLUICE_ASSIGN(const int64_t slots, number_of(line, "--slots", 0, 1000));
   SLUICE_ASSIGN(const int64_t threads, number_of(line, "--threads", 0, 1000));
   request.slots = thread_count(slots);

@@ -89,6 +89,7 @@ std::string status_json(const FarmStatus& status) {
   total.set("dropped_messages", status.dropped_messages);
   total.set("received_bytes", status.received_bytes);
   total.set("sent_bytes", status.sent_bytes);
+  total.set("peer_bytes", status.peer_bytes);
   total.set("busy_seconds", busy_seconds());
   Json workers{Json::Array{}}, clients{Json::Array{}}, quarantined{Json::Array{}};
   for (const auto& [id, worker] : status.workers) workers.push(worker_json(worker));
@@ -139,6 +140,8 @@ std::string metrics_text(const FarmStatus& status) {
   add("artifact_bytes_received_total", "counter", "Bytes of artifacts that came.",
       status.received_bytes);
   add("artifact_bytes_sent_total", "counter", "Bytes of artifacts that went.", status.sent_bytes);
+  add("artifact_bytes_between_workers_total", "counter",
+      "Bytes of artifacts that workers got from each other.", status.peer_bytes);
   add("processor_seconds_total", "counter", "Processor time of the dispatcher.", busy_seconds());
   return out;
 }
@@ -162,6 +165,9 @@ Result<std::string> status_table(const std::string& json) {
       "lost\n",
       number(*since, "ended"), number(*since, "failed"), number(*since, "found"),
       number(*since, "run_again"), number(*since, "lost_workers"));
+  out += fmt::format("bytes      {} received, {} sent, {} from worker to worker\n",
+                     number(*since, "received_bytes"), number(*since, "sent_bytes"),
+                     number(*since, "peer_bytes"));
   out += fmt::format("\n{:32} {:>5} {:>5} {:>8}  {:14} {}\n", "worker", "slots", "jobs", "done",
                      "profile", "state");
   for (const Json& worker : *workers->as_array())

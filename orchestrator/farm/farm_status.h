@@ -18,6 +18,7 @@ struct FarmStatus {
   uint64_t dropped_messages = 0;
   uint64_t received_bytes = 0;
   uint64_t sent_bytes = 0;
+  uint64_t peer_bytes = 0;  // from worker to worker
   bool is_draining = false;
 };
 

@@ -70,6 +70,12 @@ Options:
   --connect=ENDPOINT   The dispatcher's: tcp://HOST:PORT or ipc://PATH.
   --key=FILE           Our own secret key, NAME.key of sluice farm keygen.
   --peer-key=FILE      The NAME.pub of the dispatcher.
+  --bind=ENDPOINT      Give artifacts to other workers at tcp://ADDRESS:PORT or ipc://PATH, so that
+                       the dispatcher sends each about once. PORT "*" is any free one.
+  --reached-at=ENDPOINT  The endpoint for other workers, where it is not that of --bind.
+  --allow-keys=DIR     With --bind: let those workers connect whose NAME.pub is in DIR or
+                       DIR/workers. The folder may change at any time.
+  --insecure           With --bind: listen without keys at a port of this machine, 127.0.0.1.
   --store=DIR          Keep inputs and products in DIR, a store [default: worker-store].
   --slots=N            Run up to N jobs at the same time; 0 means one per usable core [default: 0].
   --threads=N          Threads of each job; 0 shares the usable cores among the slots [default: 0].

@@ -12,8 +12,10 @@
 #include "common/store/build_id.h"
 #include "common/wire/channel.h"
 #include "common/wire/client.h"
+#include "common/wire/endpoint.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/farm/free_space.h"
+#include "orchestrator/farm/peers.h"
 #include "orchestrator/farm/random_id.h"
 #include "orchestrator/farm/worker_jobs.h"
 #include "orchestrator/plan/stage_job.h"
@@ -60,18 +62,20 @@ Result<pb::WorkerBeat> own_beat(const WorkerRequest& request) {
 class Worker {
  public:
   Worker(const WorkerRequest& request, pb::WorkerBeat beat, std::string program, Channel channel,
-         Descriptor signals)
+         std::optional<PeerServer> server, Descriptor signals)
       : request_(request),
         log_("sluice-worker", request.log_json, request.log_level),
         beat_(std::move(beat)),
         channel_(std::move(channel)),
+        server_(std::move(server)),
+        peers_(channel_, request.keys.key, log_),
         signals_(std::move(signals)),
         store_(request.store),
         artifacts_(store_,
-                   [this](const std::string&, pb::Get get) {
+                   [this](const std::string& holder, pb::Get get) {
                      pb::FarmMessage message;
                      *message.mutable_get() = std::move(get);
-                     return channel_.send(message);
+                     return holder.empty() ? channel_.send(message) : peers_.send(holder, message);
                    }),
         jobs_(store_, artifacts_, command(request, program), static_cast<size_t>(request.slots),
               log_) {}
@@ -80,6 +84,7 @@ class Worker {
     log_.tell("working", {{"dispatcher", request_.endpoint},
                           {"slots", fmt::format("{}", request_.slots)},
                           {"profile", beat_.profile()}});
+    if (server_) log_.tell("serving", {{"endpoint", server_->endpoint()}});
     while (!is_over()) SLUICE_TRY(turn());
     beat_.set_is_draining(true);
     send_beat();  // says that nothing is left
@@ -112,10 +117,10 @@ class Worker {
     }
     const auto now = FarmClock::now();
     artifacts_.turn(now);
-    for (const Artifacts::Arrival& arrival : artifacts_.take_arrivals()) {
-      if (arrival.is_lie) channel_.send(check_question(arrival.digest));
-      jobs_.take_arrival(arrival);
-    }
+    peers_.turn(artifacts_, now);
+    if (server_) server_->turn(store_, artifacts_, log_);
+    for (const Artifacts::Arrival& arrival : artifacts_.take_arrivals())
+      has_changed |= take_arrival(arrival);
     has_changed |= jobs_.turn();
     if (jobs_.take_lacked_space() && free_space(request_.store, log_)) artifacts_.forget_all();
     for (pb::Done& done : jobs_.reports(now)) send_done(std::move(done));
@@ -126,10 +131,22 @@ class Worker {
     return {};
   }
 
+  // Returns whether the dispatcher is to be told.
+  bool take_arrival(const Artifacts::Arrival& arrival) {
+    if (arrival.is_lie) channel_.send(check_question(arrival.digest));
+    jobs_.take_arrival(arrival);
+    const bool is_worth_sharing = arrival.fault.empty() && arrival.bytes >= kMinShared;
+    if (is_worth_sharing) beat_.add_got(digest_field(arrival.digest));
+    return is_worth_sharing;
+  }
+
   void wait() {
     std::vector<int> descriptors = {signals_.get()};
     jobs_.add_descriptors(descriptors);
-    if (!channel_.wait(descriptors, kTick)[0]) return;
+    std::vector<Channel*> channels = {&channel_};
+    if (server_) channels.push_back(&server_->channel());
+    peers_.add_channels(channels);
+    if (!Channel::wait(channels, descriptors, kTick)[0]) return;
     signalfd_siginfo signal{};
     if (::read(signals_.get(), &signal, sizeof(signal)) <= 0) return;
     ++stops_;
@@ -155,12 +172,19 @@ class Worker {
       case pb::FarmMessage::kDoneTaken:
         return jobs_.take(message.done_taken()), Result<void>();
       case pb::FarmMessage::kPiece:
-        return artifacts_.take({}, message.piece(), incoming.bytes.bytes), Result<void>();
+        return take_piece(incoming), Result<void>();
       case pb::FarmMessage::kGet:
         return send_piece(message.get()), Result<void>();
       default:
         return {};
     }
+  }
+
+  void take_piece(const Incoming& incoming) {
+    const pb::Piece& piece = incoming.message.piece();
+    if (!piece.elsewhere().empty()) return peers_.take(piece, artifacts_);
+    if (!piece.is_later()) return artifacts_.take({}, piece, incoming.bytes.bytes);
+    if (const auto digest = digest_of_field(piece.digest())) artifacts_.wait(*digest);
   }
 
   // A key that was good may become good again: the worker goes on asking.
@@ -188,9 +212,11 @@ class Worker {
     beat_.set_number(beat_.number() + 1);
     beat_.clear_running();
     for (pb::Running& running : jobs_.running()) *beat_.add_running() = std::move(running);
+    beat_.set_peer_bytes(artifacts_.bytes_of_holders());
     pb::FarmMessage message;
     *message.mutable_worker_beat() = beat_;
     channel_.send(message);
+    beat_.clear_got();
   }
 
   void collect() {
@@ -210,6 +236,8 @@ class Worker {
   const FarmLog log_;
   pb::WorkerBeat beat_;
   Channel channel_;
+  std::optional<PeerServer> server_;
+  Peers peers_;
   Descriptor signals_;
   Store store_;
   Artifacts artifacts_;
@@ -228,7 +256,19 @@ Result<int> run_worker(const WorkerRequest& request) {
   SLUICE_ASSIGN(const std::string program, find_program("sluice-job"));
   SLUICE_ASSIGN(pb::WorkerBeat beat, own_beat(request));
   SLUICE_ASSIGN(Channel channel, Channel::connect(request.endpoint, request.keys));
-  return Worker(request, std::move(beat), program, std::move(channel), std::move(signals)).run();
+  std::optional<PeerServer> server;
+  if (!request.serve.bind.empty()) {
+    SLUICE_ASSIGN(PeerServer listening, PeerServer::listen(request.serve));
+    server.emplace(std::move(listening));
+    beat.set_endpoint(server->endpoint());
+    beat.set_public_key(server->public_key());
+  }
+  const std::string path = ipc_path(request.serve.bind);
+  auto ended = Worker(request, std::move(beat), program, std::move(channel), std::move(server),
+                      std::move(signals))
+                   .run();
+  if (!path.empty()) ::unlink(path.c_str());
+  return ended;
 }
 
 }  // namespace sluice

@@ -9,12 +9,14 @@
 
 #include "common/base/result.h"
 #include "common/wire/security.h"
+#include "orchestrator/farm/peer_server.h"
 
 namespace sluice {
 
 struct WorkerRequest {
   std::string endpoint;
   ConnectorKeys keys;
+  PeerServerRequest serve;  // other workers
   std::string store;
   int64_t slots = 1;                    // jobs at once
   int64_t threads = 1;                  // of each
@@ -27,8 +29,8 @@ struct WorkerRequest {
 
 // Serves until SIGTERM, SIGINT or SIGHUP: then it takes nothing further, ends what runs, and tells
 // the dispatcher; a second signal ends it at once. A dispatcher that is silent is waited for.
-// Errors: kBadOption, kIo, kProgramMissing; kKeyRefused, when its key was
-// refused from the beginning; that of a dispatcher that refuses it.
+// Errors: kBadOption, kIo, kProgramMissing; those of PeerServer::listen; kKeyRefused, when its key
+// was refused from the beginning; that of a dispatcher that refuses it.
 Result<int> run_worker(const WorkerRequest& request);
 
 }  // namespace sluice

@@ -1,9 +1,11 @@
 #include "orchestrator/farm/worker_jobs.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 
+#include "common/base/store.h"
 #include "orchestrator/process/process.h"
 
 namespace sluice {
@@ -208,6 +210,24 @@ void WorkerJobs::end_process(Process& process) {
   }
 }
 
+// Returns whether an input was deleted while it was wanted: it was found damaged, or the store
+// full.
+bool WorkerJobs::has_lost_input(const Lease& lease) {
+  bool is_lost = false;
+  const auto check = [&](const Digest& digest) {
+    if (::access(store_path(store_.path(), digest).c_str(), F_OK) == 0) return;
+    artifacts_.forget(digest);
+    is_lost = true;
+  };
+  for (const Digest& digest : lease.job.inputs) check(digest);
+  for (const Digest& list : lease.job.lists) {
+    check(list);
+    if (const auto file = store_.find_artifact(list))
+      for (const Digest& digest : listed_digests(file->bytes())) check(digest);
+  }
+  return is_lost;
+}
+
 void WorkerJobs::end_lease(uint64_t number, Lease& lease, const Process& process, bool is_killed) {
   if (find_product(number, lease)) {
     log_.detail("job done", {{"job", short_key(lease.job.key)}});
@@ -221,6 +241,7 @@ void WorkerJobs::end_lease(uint64_t number, Lease& lease, const Process& process
     if (const std::string* kept = failure->results.find("text")) text = *kept;
     if (const std::string* kept = failure->results.find("code")) code = std::atoi(kept->c_str());
   }
+  if (has_lost_input(lease)) code = kResource;
   if (text.empty()) text = "sluice-worker: error: the job was killed\n";
   log_.tell("job failed", {{"job", short_key(lease.job.key)}, {"why", text}});
   fail(number, lease, code, text, code == kResource);

@@ -71,6 +71,7 @@ class WorkerJobs {
   void fail(uint64_t number, Lease& lease, int code, const std::string& text, bool is_transient);
   bool start_group(uint64_t group);
   void end_process(Process& process);
+  bool has_lost_input(const Lease& lease);
   void end_lease(uint64_t number, Lease& lease, const Process& process, bool is_killed);
 
   Store& store_;

@@ -8,12 +8,14 @@ import time
 
 
 class Farm:
-    """Folders and sockets are below `folder`. faults: percent of messages, 0 for no proxy."""
+    """Folders and sockets are below `folder`. faults: percent of messages, 0 for no proxy. options:
+    of the dispatcher. keys: options of who asks for its status."""
 
-    def __init__(self, programs, folder, faults=0, seed=1, slots=2, options=(), verbose=True):
+    def __init__(self, programs, folder, faults=0, seed=1, slots=2, options=(), verbose=True,
+                 keys=()):
         self.programs, self.folder, self.slots = programs, folder, slots
         self.options = [*options, *(["-v"] if verbose else [])]
-        self.verbose = verbose
+        self.verbose, self.keys = verbose, keys
         self.inner = f"ipc://{folder}/farm.socket"
         self.endpoint = f"ipc://{folder}/proxy.socket" if faults else self.inner
         self.lock = threading.Lock()
@@ -52,8 +54,8 @@ class Farm:
 
     def status(self):
         """The dispatcher's status; None when it does not answer."""
-        done = subprocess.run([self.path("sluice-farm"), "status", "--json", self.inner],
-                              capture_output=True, text=True)
+        done = subprocess.run([self.path("sluice-farm"), "status", "--json", self.inner,
+                               *self.keys], capture_output=True, text=True)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
     def kill_dispatcher(self):
