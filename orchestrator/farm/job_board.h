@@ -97,7 +97,6 @@ class JobBoard {
   std::string peer_of(const FarmJob& job) const;
   void look_for_records();
   void make_ready(FarmJob& job);
-  void number_end(FarmClient& client, const Digest& key);
   Result<void> note_end(const std::string& client, const Digest& key);
   Result<void> forget_if_unwanted(const Digest& key);
   Result<void> quarantine(FarmJob& job);
