@@ -24,6 +24,8 @@ namespace fs = std::filesystem;
 constexpr int kMaxSubmissions = 4;  // of one job: a task can be cancelled, or lose its machine
 constexpr std::chrono::milliseconds kPause{200};
 constexpr int kPausesPerQuestion = 10;  // the queue is asked less often than the store
+constexpr int kQuietAnswers = 3;        // of the queue: the array is over
+constexpr int kMaxPausesOfCancel = 50;
 
 class SlurmRun {
  public:
@@ -126,8 +128,19 @@ class SlurmRun {
     if (!events_.ended(key)) stopped_ = true;
   }
 
+  // A task that Slurm starts or requeues at this moment, after the loss of its machine for example,
+  // can outlive a cancellation: the queue has the last word.
   void cancel() {
-    if (!array_.empty()) static_cast<void>(run_tool({"scancel", array_}).ok());
+    if (array_.empty()) return;
+    int pauses = 0;
+    for (int without = 0; without < kQuietAnswers && pauses < kMaxPausesOfCancel; ++pauses) {
+      static_cast<void>(run_tool({"scancel", array_}).ok());
+      std::this_thread::sleep_for(kPause);
+      const auto left = is_array_over();
+      without = left && *left ? without + 1 : 0;
+    }
+    if (pauses >= kMaxPausesOfCancel)
+      events_.warned(fmt::format("Slurm has not cancelled all tasks of the array {}", array_));
   }
 
   std::string remote_word() const {
