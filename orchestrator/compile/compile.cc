@@ -210,7 +210,8 @@ class Compilation {
                                  failed += store.find(key) ? 0 : 1;
                                  return true;
                                },
-                           .warned = [](const std::string&) {}};
+                           .warned = [](const std::string&) {},
+                           .waiting = [](const std::string& text) { log_warning(kProgram, text); }};
     SLUICE_TRY(run_on_farm(request_.farm, store, keys, events));
     if (request_.quiet) return {};
     const double ms =

@@ -52,7 +52,8 @@ class CompileAll {
     if (!is_stopped() && !keys.empty()) {
       const JobEvents events{.began = [this](const Digest& key) { take_begin(key); },
                              .ended = [this](const Digest& key) { return take_end(key); },
-                             .warned = [this](const std::string& text) { take_warning(text); }};
+                             .warned = [this](const std::string& text) { take_warning(text); },
+                             .waiting = [this](const std::string& text) { progress_.warn(text); }};
       SLUICE_TRY(run_jobs(keys, events));
     }
     if (const auto fault = store_.fault()) log_warning(kCompileAll, *fault);

@@ -82,6 +82,11 @@ void Progress::tell(const Outcome& outcome) {
   redraw(lines);
 }
 
+void Progress::warn(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  redraw(fmt::format("{}: warning: {}\n", kCompileAll, text));
+}
+
 void Progress::redraw(const std::string& lines) {
   if (!has_table_) return log_text(lines);
   const std::string before = erased();
@@ -95,8 +100,8 @@ std::string Progress::erased() const {
 }
 
 std::string Progress::table() const {
-  std::string text = fmt::format("{} of {} ended: {} found, {} failed; {} running\n", ended_,
-                                 count_, found_, failed_, running_.size());
+  std::string text = fmt::format("{} of {} ended: {} found, {} failed; {} begun\n", ended_, count_,
+                                 found_, failed_, running_.size());
   size_t rows = 0;
   for (const auto& [name, start] : running_) {
     if (++rows > kMaxRows) break;

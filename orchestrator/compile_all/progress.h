@@ -45,6 +45,7 @@ class Progress {
   void begin(const std::string& name);
   void end(const std::string& name);
   void tell(const Outcome& outcome);
+  void warn(const std::string& text);
 
  private:
   using Clock = std::chrono::steady_clock;

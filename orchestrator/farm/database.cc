@@ -12,6 +12,9 @@ struct Database::State {
     ::sqlite3_close(handle);
   }
   Error error(std::string_view what) const {
+    if (::sqlite3_errcode(handle) == SQLITE_BUSY)
+      return make_error(ErrorCode::kIo, "another program uses '{}'", path)
+          .with_hint("a dispatcher needs a --state of its own");
     return make_error(ErrorCode::kIo, "'{}' {}: {}", path, what, ::sqlite3_errmsg(handle));
   }
   Result<sqlite3_stmt*> prepare(std::string_view sql) {

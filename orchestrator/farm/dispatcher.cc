@@ -21,6 +21,7 @@
 #include "orchestrator/farm/job_board.h"
 #include "orchestrator/farm/metrics_server.h"
 #include "orchestrator/farm/roles.h"
+#include "orchestrator/farm/unfit_jobs.h"
 #include "orchestrator/store/collect.h"
 
 namespace sluice {
@@ -158,6 +159,10 @@ class Dispatcher {
         client.sent = client.seen();
     }
     if (!is_draining_) assignment_.copy_stragglers(now);
+    if (now >= next_look_) {
+      next_look_ = now + kHeartbeat;
+      unfit_.look(board_.queue(), workers_, now);
+    }
     if (now >= next_collection_) {
       next_collection_ = now + kCollectPause;
       if (const auto kept = collect_if_full(store_); !kept)
@@ -204,8 +209,8 @@ class Dispatcher {
       case pb::FarmMessage::kRelease:
         return take_release(incoming, message.release());
       case pb::FarmMessage::kDrain:
+        if (!is_draining_) log_.tell("draining", {});
         is_draining_ = true;
-        log_.tell("draining", {});
         return send_status(incoming.peer), Result<void>();
       default:
         return {};  // not for a dispatcher
@@ -268,7 +273,17 @@ class Dispatcher {
     SLUICE_TRY(board_.take_seen(*client, std::min(beat.seen(), client->ended)));
     answer.mutable_heartbeat();
     channel_.send(incoming.peer, answer);
+    tell_unfit(*client);
     return {};
+  }
+
+  void tell_unfit(const FarmClient& client) {
+    const auto group = unfit_.by_owner().find(client.owner);
+    if (client.open.empty() || group == unfit_.by_owner().end() || !group->second.is_told) return;
+    pb::FarmMessage message;
+    message.mutable_unfit()->set_jobs(group->second.jobs);
+    message.mutable_unfit()->set_why(group->second.why);
+    channel_.send(client.peer, message);
   }
 
   void take_get(const Incoming& incoming, const pb::Get& get) {
@@ -440,7 +455,9 @@ class Dispatcher {
     if (job->state == State::kAccepting) return {};  // another worker has made it
     if (done.lacks_input()) return board_.put_back(*job), Result<void>();
     if (done.is_transient()) {
-      log_.tell("job failed, goes on", {{"job", short_key(*key)}, {"why", done.end().error()}});
+      const bool goes_on = job->failures + 1 < kMaxFailures;
+      log_.tell(goes_on ? "job failed, goes on" : "job failed too often",
+                {{"job", short_key(*key)}, {"why", done.end().error()}});
       const FarmWorker* worker = workers_.find(done.worker());
       if (done.lacks_memory() && worker != nullptr)
         need_more_memory(*job, worker->beat.memory_bytes());
@@ -521,6 +538,7 @@ class Dispatcher {
   FarmStatus status() const {
     return FarmStatus{.board = board_,
                       .workers = workers_.all(),
+                      .unfit = unfit_.by_owner(),
                       .lost_workers = lost_workers_,
                       .copies = assignment_.copies(),
                       .dropped_messages = channel_.dropped(),
@@ -555,12 +573,14 @@ class Dispatcher {
   FarmWorkers workers_;
   Assignment assignment_;
   Holders holders_;
+  UnfitJobs unfit_{log_};
   std::map<Digest, From> accepting_;
   RefusedPeers refused_;  // whose messages their keys do not allow
   std::vector<std::pair<std::string, pb::FarmMessage>> after_commit_;
   std::map<std::string, std::vector<uint64_t>> taken_;  // leases, by peer
   uint64_t come_workers_ = 0, lost_workers_ = 0, sent_bytes_ = 0;
-  FarmClock::time_point next_tick_{}, next_collection_ = FarmClock::now(), next_freeing_{};
+  FarmClock::time_point next_tick_{}, next_collection_ = FarmClock::now(), next_freeing_{},
+                                      next_look_{};
   bool is_stopped_ = false, is_draining_ = false, has_more_ = false;
 };
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "common/base/readable_text.h"
 #include "common/graphfile/header.h"
 #include "common/wire/channel.h"
 #include "common/wire/client.h"
@@ -135,11 +136,20 @@ class FarmRun {
         return artifacts_.take({}, message.piece(), incoming.bytes.bytes), Result<void>();
       case pb::FarmMessage::kGet:
         return send_piece(message.get()), Result<void>();
+      case pb::FarmMessage::kUnfit:
+        return take(message.unfit()), Result<void>();
       case pb::FarmMessage::kRefused:
         return failure_error(message.refused()).within(provider_.endpoint);
       default:
         return {};
     }
+  }
+
+  void take(const pb::Unfit& unfit) {
+    if (unfit.why() != last_unfit_)
+      events_.waiting(fmt::format("{} jobs wait at '{}': {}", unfit.jobs(), provider_.endpoint,
+                                  readable_text(unfit.why())));
+    last_unfit_ = unfit.why();
   }
 
   void take(const pb::Accepted& accepted) {
@@ -284,6 +294,7 @@ class FarmRun {
   Artifacts artifacts_;
   std::string id_ = random_id();
   const std::string owner_ = owner_name();
+  std::string last_unfit_;  // as it was told
   std::set<Digest> open_;
   std::deque<Digest> unsent_;
   std::map<uint64_t, Message> messages_;  // that were not accepted yet, by number

@@ -208,6 +208,7 @@ Result<int> run_worker_command(const CommandLine& line) {
                         .log_level = log_level(line)};
   SLUICE_ASSIGN(request.log_json, logs_json(line));
   request.job_options = sandbox_words(line);
+  request.is_sandboxed = !line.flag("--no-sandbox");
   SLUICE_ASSIGN(const auto sandbox, sandbox_asked_for(line));
   if (sandbox) request.job_bytes = sandbox->memory_bytes;
   SLUICE_ASSIGN(request.serve, peer_server_request(line));

@@ -38,6 +38,7 @@ double busy_seconds() {
 Json worker_json(const FarmWorker& worker) {
   Json json;
   json.set("name", worker.beat.name());
+  if (!worker.user.empty()) json.set("key", worker.user);
   json.set("slots", int64_t{worker.beat.slots()});
   json.set("jobs", uint64_t{worker.leases.size()});
   json.set("done", worker.done);
@@ -48,6 +49,14 @@ Json worker_json(const FarmWorker& worker) {
                     : worker.beat.is_draining() ? "draining"
                     : worker.leases.empty()     ? "idle"
                                                 : "busy");
+  return json;
+}
+
+Json unfit_json(const std::string& owner, const UnfitJobs::Group& group) {
+  Json json;
+  json.set("owner", owner);
+  json.set("jobs", uint64_t{group.jobs});
+  json.set("why", group.why);
   return json;
 }
 
@@ -68,6 +77,12 @@ uint64_t number(const Json& json, std::string_view name) {
 std::string word(const Json& json, std::string_view name) {
   const Json* member = json.find(name);
   return member != nullptr && member->as_string() != nullptr ? *member->as_string() : "";
+}
+
+// Returns "node1 vm:4910": whose key it is, host and process.
+std::string name_of(const Json& worker) {
+  const std::string key = word(worker, "key");
+  return key.empty() ? word(worker, "name") : key + " " + word(worker, "name");
 }
 
 }  // namespace
@@ -91,7 +106,10 @@ std::string status_json(const FarmStatus& status) {
   total.set("sent_bytes", status.sent_bytes);
   total.set("peer_bytes", status.peer_bytes);
   total.set("busy_seconds", busy_seconds());
-  Json workers{Json::Array{}}, clients{Json::Array{}}, quarantined{Json::Array{}};
+  Json workers{Json::Array{}}, clients{Json::Array{}}, quarantined{Json::Array{}},
+      unfit{Json::Array{}};
+  for (const auto& [owner, group] : status.unfit)
+    if (group.is_told) unfit.push(unfit_json(owner, group));
   for (const auto& [id, worker] : status.workers) workers.push(worker_json(worker));
   for (const auto& [id, client] : status.board.clients()) clients.push(client_json(client));
   for (const FarmJob* job : counts.quarantined) quarantined.push(digest_hex(job->key));
@@ -102,6 +120,7 @@ std::string status_json(const FarmStatus& status) {
   json.set("workers", std::move(workers));
   json.set("clients", std::move(clients));
   json.set("quarantined", std::move(quarantined));
+  json.set("unfit", std::move(unfit));
   return json_dump(json);
 }
 
@@ -153,9 +172,10 @@ Result<std::string> status_table(const std::string& json) {
   const Json* workers = status.find("workers");
   const Json* clients = status.find("clients");
   const Json* quarantined = status.find("quarantined");
+  const Json* unfit = status.find("unfit");
   if (jobs == nullptr || since == nullptr || workers == nullptr || clients == nullptr ||
       quarantined == nullptr || workers->as_array() == nullptr || clients->as_array() == nullptr ||
-      quarantined->as_array() == nullptr)
+      quarantined->as_array() == nullptr || unfit == nullptr || unfit->as_array() == nullptr)
     return make_error(ErrorCode::kBadReply, "the status lacks members");
   std::string out = "jobs      ";
   for (const std::string_view state : kStates)
@@ -168,10 +188,13 @@ Result<std::string> status_table(const std::string& json) {
   out += fmt::format("bytes      {} received, {} sent, {} from worker to worker\n",
                      number(*since, "received_bytes"), number(*since, "sent_bytes"),
                      number(*since, "peer_bytes"));
+  for (const Json& group : *unfit->as_array())
+    out += fmt::format("no worker  for {} jobs of {}: {}\n", number(group, "jobs"),
+                       readable_text(word(group, "owner")), readable_text(word(group, "why")));
   out += fmt::format("\n{:32} {:>5} {:>5} {:>8}  {:14} {}\n", "worker", "slots", "jobs", "done",
                      "profile", "state");
   for (const Json& worker : *workers->as_array())
-    out += fmt::format("{:32} {:>5} {:>5} {:>8}  {:14} {}\n", readable_text(word(worker, "name")),
+    out += fmt::format("{:32} {:>5} {:>5} {:>8}  {:14} {}\n", readable_text(name_of(worker)),
                        number(worker, "slots"), number(worker, "jobs"), number(worker, "done"),
                        word(worker, "profile"), word(worker, "state"));
   out += fmt::format("\n{:32} {:>11} {:>8}\n", "client", "open", "ended");

@@ -7,12 +7,14 @@
 #include "common/base/result.h"
 #include "orchestrator/farm/farm_workers.h"
 #include "orchestrator/farm/job_board.h"
+#include "orchestrator/farm/unfit_jobs.h"
 
 namespace sluice {
 
 struct FarmStatus {
   const JobBoard& board;
   const std::map<std::string, FarmWorker>& workers;
+  const std::map<std::string, UnfitJobs::Group>& unfit;
   uint64_t lost_workers = 0;
   uint64_t copies = 0;  // of stragglers
   uint64_t dropped_messages = 0;

@@ -58,6 +58,7 @@ class JobBoard {
   // ---- jobs
   FarmJob* find(const Digest& key);
   const FarmJobs& jobs() const { return jobs_; }
+  const ReadyQueue& queue() const { return ready_; }
   size_t ready() const { return ready_.size() + alone_.size(); }
   bool has_alone() const { return !alone_.empty(); }
   // Takes ready jobs for a worker.

@@ -41,4 +41,12 @@ std::vector<Digest> ReadyQueue::take(const std::function<bool(const std::string&
   return taken;
 }
 
+void ReadyQueue::for_each(
+    const std::function<void(const std::string& owner, const std::string& needs, size_t jobs)>&
+        function) const {
+  for (const auto& [priority, owners] : by_priority_)
+    for (const Owner& owner : owners)
+      for (const Line& line : owner.lines) function(owner.name, line.needs, line.keys.size());
+}
+
 }  // namespace sluice

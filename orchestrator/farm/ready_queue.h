@@ -29,6 +29,9 @@ class ReadyQueue {
   // satisfies needs. count: how many to take of a kind.
   std::vector<Digest> take(const std::function<bool(const std::string& needs)>& fits,
                            const std::function<size_t(const std::string& kind)>& count);
+  // Calls the function with an owner, needs, and how many jobs have both.
+  void for_each(const std::function<void(const std::string& owner, const std::string& needs,
+                                         size_t jobs)>& function) const;
   size_t size() const { return size_; }
 
  private:

@@ -9,6 +9,7 @@
 #include "common/base/files.h"
 #include "common/base/stop_signals.h"
 #include "common/graphfile/header.h"
+#include "common/sandbox/sandbox.h"
 #include "common/store/build_id.h"
 #include "common/wire/channel.h"
 #include "common/wire/client.h"
@@ -61,9 +62,10 @@ Result<pb::WorkerBeat> own_beat(const WorkerRequest& request) {
 
 class Worker {
  public:
-  Worker(const WorkerRequest& request, pb::WorkerBeat beat, std::string program, Channel channel,
-         std::optional<PeerServer> server, Descriptor signals)
+  Worker(const WorkerRequest& request, std::optional<Layers> layers, pb::WorkerBeat beat,
+         std::string program, Channel channel, std::optional<PeerServer> server, Descriptor signals)
       : request_(request),
+        layers_(std::move(layers)),
         log_("sluice-worker", request.log_json, request.log_level),
         beat_(std::move(beat)),
         channel_(std::move(channel)),
@@ -83,7 +85,10 @@ class Worker {
   Result<int> run() {
     log_.tell("working", {{"dispatcher", request_.endpoint},
                           {"slots", fmt::format("{}", request_.slots)},
-                          {"profile", beat_.profile()}});
+                          {"profile", beat_.profile()},
+                          {"sandbox", layers_ ? layers_text(*layers_) : "none"}});
+    if (layers_ && !missing_text(*layers_).empty())
+      log_.warn("sandbox not whole", {{"why", missing_text(*layers_)}});
     if (server_) log_.tell("serving", {{"endpoint", server_->endpoint()}});
     while (!is_over()) SLUICE_TRY(turn());
     beat_.set_is_draining(true);
@@ -159,10 +164,10 @@ class Worker {
   Result<void> take(const Incoming& incoming) {
     const pb::FarmMessage& message = incoming.message;
     if (message.has_refused()) return take_refused(failure_error(message.refused()));
+    if (is_refused_ || is_silent_) log_.tell("dispatcher answers", {});
     was_accepted_ = true;
-    is_refused_ = false;
+    is_refused_ = is_silent_ = false;
     last_heard_ = FarmClock::now();
-    is_silent_ = false;
     switch (message.is_case()) {
       case pb::FarmMessage::kAssign:
         if (!beat_.is_draining()) jobs_.take(message.assign());
@@ -233,6 +238,7 @@ class Worker {
   }
 
   const WorkerRequest& request_;
+  const std::optional<Layers> layers_;  // of the sandbox; none: jobs run without one
   const FarmLog log_;
   pb::WorkerBeat beat_;
   Channel channel_;
@@ -264,8 +270,12 @@ Result<int> run_worker(const WorkerRequest& request) {
     beat.set_public_key(server->public_key());
   }
   const std::string path = ipc_path(request.serve.bind);
-  auto ended = Worker(request, std::move(beat), program, std::move(channel), std::move(server),
-                      std::move(signals))
+  std::optional<Layers> layers;
+  if (request.is_sandboxed) {
+    SLUICE_ASSIGN(layers, offered_layers());
+  }
+  auto ended = Worker(request, std::move(layers), std::move(beat), program, std::move(channel),
+                      std::move(server), std::move(signals))
                    .run();
   if (!path.empty()) ::unlink(path.c_str());
   return ended;

@@ -18,8 +18,9 @@ struct WorkerRequest {
   ConnectorKeys keys;
   PeerServerRequest serve;  // other workers
   std::string store;
-  int64_t slots = 1;                    // jobs at once
-  int64_t threads = 1;                  // of each
+  int64_t slots = 1;    // jobs at once
+  int64_t threads = 1;  // of each
+  bool is_sandboxed = false;
   uint64_t job_bytes = 0;               // of memory that each may have; 0: its share of the machine
   std::optional<int64_t> idle_seconds;  // without work, until it ends; none: it stays
   std::vector<std::string> job_options;  // of sluice-job

@@ -16,6 +16,8 @@ struct JobEvents {
   std::function<bool(const Digest& key)> ended;
   // A warning of a job that is not in the store, such as one about a remote store.
   std::function<void(const std::string& text)> warned;
+  // Why jobs wait, to be told at once; nothing: nobody wants to know.
+  std::function<void(const std::string& text)> waiting = [](const std::string&) {};
 };
 
 }  // namespace sluice

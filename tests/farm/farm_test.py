@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -341,6 +342,27 @@ class FarmTest(ProgramCase):
         failed = [event["job"] for event in farm.events("job failed, goes on")]
         self.assertGreater(len(failed), 0)
         self.assertEqual(len(failed), len(set(failed)), "none fails twice")
+
+    def test_jobs_that_fit_no_worker_are_told(self):
+        farm = self.farm()
+        process = self.start(farm, "out", models=1, words=["--keep-going"])
+        self.assertTrue(wait_until(lambda: farm.events("jobs fit no worker")))
+        other = programs_with(self.programs, self.path("other"), "sluice-optimize", "exit 3\n")
+        self.addCleanup(shutil.rmtree, other)
+        farm.start_worker(0, programs=other)
+        self.assertTrue(wait_until(lambda: len(farm.events("jobs fit no worker")) == 2))
+        why = "no worker has the sluice-optimize of the client, but another build of it"
+        self.assertEqual(farm.events("jobs fit no worker")[1]["why"], why)
+        self.assertIn({"owner": farm.status()["clients"][0]["owner"], "jobs": 2, "why": why},
+                      farm.status()["unfit"])
+        self.assertIn(why, self.program(0, "sluice-farm", "status", farm.endpoint))
+        time.sleep(2)  # the client's next beats
+        farm.start_worker(1)
+        errors = self.finish(process)
+        for text in (why, "no worker is connected"):
+            self.assertEqual(errors.count(text), 1, errors)
+        self.same_bytes("out")
+        self.assertEqual(farm.status()["unfit"], [])
 
     # ---- what people see
 
