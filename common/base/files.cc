@@ -295,6 +295,7 @@ bool is_special_file(const std::string& path) {
 }
 
 Result<void> make_directories(const std::string& path) {
+  if (path.empty()) return {};  // the current one
   std::error_code code;
   std::filesystem::create_directories(path, code);
   if (code)

@@ -213,7 +213,7 @@ class Compilation {
                            .warned = [](const std::string&) {},
                            .waiting = [](const std::string& text) { log_warning(kProgram, text); }};
     SLUICE_TRY(run_on_farm(request_.farm, store, keys, events));
-    if (request_.quiet) return {};
+    if (request_.quiet || interrupted()) return {};
     const double ms =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     std::fputs(fmt::format("{}: {:<18} {:>9.1f} ms {:>7} kernels{}\n", kProgram, "farm", ms,

@@ -23,6 +23,8 @@ using Provider = CompileAllRequest::Provider;
 
 Result<void> take_provider(const CommandLine& line, CompileAllRequest& request) {
   const std::string name = line.text("--provider");
+  SLUICE_ASSIGN(const int64_t priority, number_from(line, "--priority", -1000));
+  request.farm.priority = static_cast<int32_t>(priority);
   if (name == "slurm") {
     request.provider = Provider::kSlurm;
   } else if (name.find("://") != std::string::npos) {
@@ -30,8 +32,6 @@ Result<void> take_provider(const CommandLine& line, CompileAllRequest& request) 
     request.farm.endpoint = name;
     request.farm.keys = {.key = line.text("--key"), .peer = line.text("--peer-key")};
     SLUICE_TRY(connecting_endpoint(name, request.farm.keys));
-    SLUICE_ASSIGN(const int64_t priority, number_from(line, "--priority", -1000));
-    request.farm.priority = static_cast<int32_t>(priority);
   } else if (name != "local") {
     return make_error(ErrorCode::kBadOption,
                       "--provider is '{}', expected local, slurm, tcp://ADDRESS:PORT or ipc://PATH",

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <map>
@@ -42,12 +43,16 @@ class CompileAll {
   }
 
   Result<int> run() {
+    std::error_code failed;
+    if (std::filesystem::equivalent(request_.result, request_.manifest, failed))
+      return make_error(ErrorCode::kBadOption, "--result is '{}', the manifest", request_.result);
     if (!request_.result.empty()) {
       SLUICE_ASSIGN(FileWriter file, FileWriter::create(request_.result));
       result_file_.emplace(std::move(file));
     }
     pins_.start();
     SLUICE_TRY(import_all());
+    SLUICE_TRY(check_store());
     const std::vector<Digest> keys = open_jobs();
     if (!is_stopped() && !keys.empty()) {
       const JobEvents events{.began = [this](const Digest& key) { take_begin(key); },
@@ -65,6 +70,16 @@ class CompileAll {
 
  private:
   // ---- imports
+
+  // Jobs that are not in the store cannot be run by anybody.
+  Result<void> check_store() {
+    const auto fault = store_.fault();
+    if (!fault || is_stopped()) return {};
+    const bool has_all = std::ranges::all_of(outcomes_, [&](const Outcome& outcome) {
+      return outcome.status != Status::kOpen || store_.find_job(outcome.key);
+    });
+    return has_all ? Result<void>() : make_error(ErrorCode::kIo, "{}", *fault);
+  }
 
   Result<void> import_all() {
     const int64_t jobs = request_.local.jobs;

@@ -82,7 +82,8 @@ class Manifest {
  public:
   Manifest(const std::string& path, const std::string& output_folder)
       : folder_(fs::path(path).parent_path()),
-        output_folder_(output_folder.empty() ? folder_ : fs::path(output_folder)) {}
+        output_folder_(output_folder.empty() ? folder_ : fs::path(output_folder)),
+        manifest_(whole(path)) {}
 
   Result<std::vector<CompileRequest>> read(const Json& json) {
     SLUICE_TRY(check_members(json, "the manifest", {"options", "compiles", "matrix"}));
@@ -90,10 +91,32 @@ class Manifest {
     if (const Json* compiles = json.find("compiles")) SLUICE_TRY(read_compiles(*compiles));
     if (const Json* matrix = json.find("matrix")) SLUICE_TRY(read_matrix(*matrix));
     if (requests_.empty()) return wrong("the manifest", "it has no compiles");
+    SLUICE_TRY(check_inputs());
     return std::move(requests_);
   }
 
  private:
+  // Returns the path by which two names of one file are told to be one.
+  static std::string whole(const fs::path& path) {
+    std::error_code failed;
+    const fs::path found = fs::weakly_canonical(fs::absolute(path), failed);
+    return failed ? path.lexically_normal().string() : found.string();
+  }
+
+  // No output may take the place of what is read.
+  Result<void> check_inputs() const {
+    const auto check = [&](const std::string& path) -> Result<void> {
+      const auto output = outputs_.find(path);
+      if (output == outputs_.end()) return {};
+      return make_error(ErrorCode::kBadOption, "the output of {} would replace '{}', which is read",
+                        output->second, path)
+          .with_hint("name another file in \"output\", or another folder with -o");
+    };
+    SLUICE_TRY(check(manifest_));
+    for (const CompileRequest& request : requests_) SLUICE_TRY(check(whole(request.input)));
+    return {};
+  }
+
   Result<void> read_compiles(const Json& json) {
     if (json.as_array() == nullptr) return wrong("compiles", "this is no list");
     for (size_t i = 0; i < json.as_array()->size(); ++i) {
@@ -153,6 +176,10 @@ class Manifest {
     replace(output, "{profile}",
             fs::path(profile.is_null() ? "native" : scalar_text(profile)).stem());
     replace(output, "{options}", fmt::format("{}", number));
+    if (output.find('{') != std::string::npos)
+      return wrong("matrix", fmt::format("'output' is '{}', expected no braces but {{model}}, "
+                                         "{{dims}}, {{profile}} and {{options}}",
+                                         output));
     return add(model, output, options, place);
   }
 
@@ -176,7 +203,8 @@ class Manifest {
       return request_from(line);
     }();
     if (!request) return std::move(request).error().within(place);
-    const auto [other, is_new] = outputs_.emplace(request->output, place);
+    if (output.find('\0') != std::string::npos) return wrong(place, "'output' contains a byte 0");
+    const auto [other, is_new] = outputs_.emplace(whole(request->output), place);
     if (!is_new) {
       return make_error(ErrorCode::kBadOption, "{} and {} have one output, '{}'", other->second,
                         place, request->output)
@@ -187,6 +215,7 @@ class Manifest {
   }
 
   const fs::path folder_, output_folder_;
+  const std::string manifest_;
   OptionMap common_;
   std::vector<CompileRequest> requests_;
   std::map<std::string, std::string> outputs_;  // to the place that has it

@@ -4,7 +4,21 @@
 
 #include <map>
 
+#include "fmt/format.h"
+
 namespace sluice {
+namespace {
+
+constexpr int64_t kApplicationId = 0x534c4943;  // "SLIC"
+
+}  // namespace
+
+Error damaged_database(const std::string& path, const std::string& why) {
+  return make_error(ErrorCode::kBadFile, "'{}' cannot be read: {}", path, why)
+      .with_hint(fmt::format("move '{0}' and '{0}-wal' away; what clients still want, they submit "
+                             "again",
+                             path));
+}
 
 struct Database::State {
   ~State() {
@@ -12,9 +26,19 @@ struct Database::State {
     ::sqlite3_close(handle);
   }
   Error error(std::string_view what) const {
-    if (::sqlite3_errcode(handle) == SQLITE_BUSY)
-      return make_error(ErrorCode::kIo, "another program uses '{}'", path)
-          .with_hint("a dispatcher needs a --state of its own");
+    switch (::sqlite3_errcode(handle)) {
+      case SQLITE_BUSY:
+        return make_error(ErrorCode::kIo, "another program uses '{}'", path)
+            .with_hint("a dispatcher needs a --state of its own");
+      case SQLITE_FULL:
+        return make_error(ErrorCode::kIo, "there is no space for '{}'", path)
+            .with_hint("make room and start it again: it goes on with what it had accepted");
+      case SQLITE_CORRUPT:
+      case SQLITE_NOTADB:
+        return damaged_database(path, ::sqlite3_errmsg(handle));
+      default:
+        break;
+    }
     return make_error(ErrorCode::kIo, "'{}' {}: {}", path, what, ::sqlite3_errmsg(handle));
   }
   Result<sqlite3_stmt*> prepare(std::string_view sql) {
@@ -75,8 +99,18 @@ Result<Database> Database::open(const std::string& path, bool is_synced) {
                                            "PRAGMA journal_mode=WAL", "PRAGMA cache_size=-65536",
                                            "PRAGMA wal_autocheckpoint=8000"};
   for (const std::string_view sql : kPragmas) SLUICE_TRY(database.rows(sql));
+  SLUICE_TRY(database.check_kind(path));
   SLUICE_TRY(database.rows(is_synced ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
   return database;
+}
+
+// A file of ours has our number; a new one has no tables.
+Result<void> Database::check_kind(const std::string& path) {
+  SLUICE_ASSIGN(const auto number, rows("PRAGMA application_id"));
+  if (std::get<int64_t>(number.at(0).at(0)) == kApplicationId) return {};
+  SLUICE_ASSIGN(const auto tables, rows("SELECT name FROM sqlite_master LIMIT 1"));
+  if (!tables.empty()) return damaged_database(path, "it is another program's");
+  return run(fmt::format("PRAGMA application_id={}", kApplicationId));
 }
 
 Result<void> Database::run(std::string_view sql, std::initializer_list<DatabaseValue> values) {

@@ -34,6 +34,7 @@ class Database {
  private:
   struct State;
   explicit Database(std::unique_ptr<State> state);
+  Result<void> check_kind(const std::string& path);
   std::unique_ptr<State> state_;
 };
 

@@ -41,6 +41,7 @@ constexpr milliseconds kResendPatience{1000};
 constexpr uint64_t kMaxRun = 3'600'000'000;  // microseconds of a job that are believed
 constexpr int kEpochBits = 40;               // leases of one start
 constexpr seconds kCollectPause{60};
+constexpr seconds kServed{3};      // a client that asks for nothing so long has all
 constexpr seconds kSpacePause{2};  // between two deletions in a full store
 
 class Dispatcher {
@@ -116,8 +117,16 @@ class Dispatcher {
     if (!is_draining_) assignment_.assign();
     SLUICE_TRY(board_.commit());
     tell_after_commit();
-    if (is_draining_ && workers_.leases().empty()) is_stopped_ = true;
+    if (is_draining_ && workers_.leases().empty() && are_clients_served(now)) is_stopped_ = true;
     return {};
+  }
+
+  // Returns whether those clients that are there have taken what ended for them.
+  bool are_clients_served(FarmClock::time_point now) const {
+    if (now - last_get_ < kServed) return false;
+    return std::ranges::all_of(board_.clients(), [&](const auto& entry) {
+      return entry.second.unseen.empty() || now - entry.second.last_heard > kServed;
+    });
   }
 
   void free_space_now(FarmClock::time_point now) {
@@ -240,18 +249,16 @@ class Dispatcher {
 
   Result<void> take_submit(const Incoming& incoming, const pb::Submit& submit) {
     if (submit.client().empty() || !check_release(incoming.peer, submit.release())) return {};
-    const auto jobs_after = board_.jobs().size() + static_cast<size_t>(submit.jobs_size());
-    const bool is_full = jobs_after > request_.max_jobs || is_draining_;
+    auto jobs = farm_jobs_of(submit);
+    if (!jobs) return refuse(incoming.peer, jobs.error()), Result<void>();
     FarmClient& client = board_.client(
         submit.client(), incoming.user.empty() ? submit.owner() : incoming.user, incoming.peer);
-    for (int i = 0; i < submit.jobs_size() && !is_full; ++i) {
-      auto job = farm_job_of(submit.jobs(i));
-      if (!job) {
-        refuse(incoming.peer, job.error());
-        return {};
-      }
-      SLUICE_TRY(board_.submit(client, std::move(job).value()));
-    }
+    // A message is taken whole: the last one may exceed the limit.
+    const bool has_new = std::ranges::any_of(
+        *jobs, [&](const FarmJob& job) { return board_.find(job.key) == nullptr; });
+    const bool is_full = is_draining_ || (has_new && board_.jobs().size() >= request_.max_jobs);
+    if (!is_full)
+      for (FarmJob& job : *jobs) SLUICE_TRY(board_.submit(client, std::move(job)));
     pb::FarmMessage answer;
     answer.mutable_accepted()->set_number(submit.number());
     answer.mutable_accepted()->set_is_full(is_full);
@@ -287,7 +294,8 @@ class Dispatcher {
   }
 
   void take_get(const Incoming& incoming, const pb::Get& get) {
-    if (holders_.answer(incoming.peer, get, FarmClock::now())) return;
+    last_get_ = FarmClock::now();
+    if (holders_.answer(incoming.peer, get, last_get_)) return;
     PieceOfArtifact answer = read_piece(store_, get);
     const auto digest = digest_of_field(get.digest());
     if (digest && answer.message.piece().is_missing()) artifacts_.forget(*digest);
@@ -580,7 +588,7 @@ class Dispatcher {
   std::map<std::string, std::vector<uint64_t>> taken_;  // leases, by peer
   uint64_t come_workers_ = 0, lost_workers_ = 0, sent_bytes_ = 0;
   FarmClock::time_point next_tick_{}, next_collection_ = FarmClock::now(), next_freeing_{},
-                                      next_look_{};
+                                      next_look_{}, last_get_{};
   bool is_stopped_ = false, is_draining_ = false, has_more_ = false;
 };
 

@@ -127,6 +127,7 @@ class FarmRun {
     const pb::FarmMessage& message = incoming.message;
     last_heard_ = FarmClock::now();
     has_heard_ = true;
+    is_silent_ = false;
     switch (message.is_case()) {
       case pb::FarmMessage::kAccepted:
         return take(message.accepted()), Result<void>();
@@ -280,6 +281,13 @@ class FarmRun {
   }
 
   Result<void> check_life(FarmClock::time_point now) {
+    if (has_heard_ && !is_silent_ && now - last_heard_ > kHeartbeat * kMissedHeartbeats) {
+      is_silent_ = true;
+      events_.waiting(
+          fmt::format("the dispatcher at '{}' does not answer; it is waited for, up to "
+                      "{} seconds",
+                      provider_.endpoint, kPatience.count()));
+    }
     const auto patience = has_heard_ ? milliseconds(kPatience) : kHeartbeat * kMissedHeartbeats;
     if (now - last_heard_ < patience) return {};
     return make_error(ErrorCode::kPeerLost, "no dispatcher answers at '{}' for {} s",
@@ -302,7 +310,7 @@ class FarmRun {
   std::map<Digest, Product> products_;          // on their way
   std::map<Digest, std::set<Digest>> waiting_;  // artifact -> keys
   FarmClock::time_point next_beat_{}, next_return_{}, last_heard_ = FarmClock::now();
-  bool has_heard_ = false, is_stopped_ = false, has_lost_product_ = false;
+  bool has_heard_ = false, is_silent_ = false, is_stopped_ = false, has_lost_product_ = false;
 };
 
 }  // namespace

@@ -60,6 +60,15 @@ Result<FarmJob> farm_job_of(const pb::FarmJob& message) {
   return job;
 }
 
+Result<std::vector<FarmJob>> farm_jobs_of(const pb::Submit& submit) {
+  std::vector<FarmJob> jobs;
+  for (const pb::FarmJob& message : submit.jobs()) {
+    SLUICE_ASSIGN(FarmJob job, farm_job_of(message));
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
 std::vector<Digest> listed_digests(std::span<const std::byte> list) {
   const std::string_view text(reinterpret_cast<const char*>(list.data()), list.size());
   std::vector<Digest> digests;

@@ -65,6 +65,9 @@ using FarmJobs = std::unordered_map<Digest, FarmJob, DigestHash>;
 // Returns a job that is to be run. Errors: kBadRequest, when the record is of no job.
 Result<FarmJob> farm_job_of(const pb::FarmJob& message);
 
+// The same of each job of a message.
+Result<std::vector<FarmJob>> farm_jobs_of(const pb::Submit& submit);
+
 // Returns the digests of such a list; lines that are no digest are left out.
 std::vector<Digest> listed_digests(std::span<const std::byte> list);
 

@@ -21,7 +21,7 @@ struct MetricsServer::State {
 namespace {
 
 constexpr char kType[] = "text/plain; version=0.0.4; charset=utf-8";
-constexpr unsigned kMaxConnections = 32, kTimeoutSeconds = 10;
+constexpr unsigned kMaxConnections = 512, kTimeoutSeconds = 5;
 
 MHD_Result respond(MHD_Connection* connection, unsigned code, std::string text) {
   MHD_Response* response =

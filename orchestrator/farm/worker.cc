@@ -108,6 +108,8 @@ class Worker {
 
   bool is_over() const {
     if (stops_ > 1 || (beat_.is_draining() && jobs_.is_idle())) return true;
+    // What it has made is in its store; a dispatcher that is gone is not waited for.
+    if (beat_.is_draining() && is_silent_ && !jobs_.has_processes()) return true;
     return request_.idle_seconds && jobs_.is_idle() &&
            FarmClock::now() - last_work_ > seconds(*request_.idle_seconds);
   }

@@ -29,9 +29,10 @@ struct WorkerRequest {
 };
 
 // Serves until SIGTERM, SIGINT or SIGHUP: then it takes nothing further, ends what runs, and tells
-// the dispatcher; a second signal ends it at once. A dispatcher that is silent is waited for.
-// Errors: kBadOption, kIo, kProgramMissing; those of PeerServer::listen; kKeyRefused, when its key
-// was refused from the beginning; that of a dispatcher that refuses it.
+// the dispatcher, unless it is silent; a second signal ends it at once. Before a signal a
+// dispatcher that is silent is waited for. Errors: kBadOption, kIo, kProgramMissing; those of
+// PeerServer::listen; kKeyRefused, when its key was refused from the beginning; that of a
+// dispatcher that refuses it.
 Result<int> run_worker(const WorkerRequest& request);
 
 }  // namespace sluice

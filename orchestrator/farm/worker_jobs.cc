@@ -195,7 +195,7 @@ bool WorkerJobs::start_group(uint64_t group) {
 }
 
 void WorkerJobs::end_process(Process& process) {
-  const Ending ending = wait_for(process.child);
+  const Ending ending = process.ending = wait_for(process.child);
   process.child = 0;
   const auto share =
       std::chrono::duration_cast<std::chrono::microseconds>(FarmClock::now() - process.begun) /
@@ -242,7 +242,9 @@ void WorkerJobs::end_lease(uint64_t number, Lease& lease, const Process& process
     if (const std::string* kept = failure->results.find("code")) code = std::atoi(kept->c_str());
   }
   if (has_lost_input(lease)) code = kResource;
-  if (text.empty()) text = "sluice-worker: error: the job was killed\n";
+  if (text.empty())
+    text =
+        fmt::format("sluice-worker: error: the job ended with {}\n", ending_text(process.ending));
   log_.tell("job failed", {{"job", short_key(lease.job.key)}, {"why", text}});
   fail(number, lease, code, text, code == kResource);
   const std::string limit = fmt::format("SL{}: ", static_cast<int>(ErrorCode::kLimit));

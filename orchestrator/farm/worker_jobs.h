@@ -14,6 +14,7 @@
 #include "orchestrator/farm/artifacts.h"
 #include "orchestrator/farm/farm_job.h"
 #include "orchestrator/farm/farm_log.h"
+#include "orchestrator/process/process.h"
 
 namespace sluice {
 
@@ -45,6 +46,7 @@ class WorkerJobs {
   // Returns what is to be said, once or again.
   std::vector<pb::Done> reports(FarmClock::time_point now);
   bool is_idle() const { return leases_.empty(); }
+  bool has_processes() const { return !processes_.empty(); }
   // Returns whether something has failed since the last call for which the store may be too full.
   bool take_lacked_space() { return std::exchange(has_lacked_space_, false); }
 
@@ -62,6 +64,7 @@ class WorkerJobs {
     Descriptor handle, messages;
     std::vector<uint64_t> leases;
     FarmClock::time_point begun = FarmClock::now();
+    Ending ending;
   };
 
   void add(uint64_t number, uint64_t group, const pb::Lease& lease);

@@ -148,6 +148,12 @@ class CompileAllTest(ManifestCase):
                 ({"compiles": [{"model": "a.onnx", "options": {"opt-level": "O7"}}]}, "'O7'"),
                 ({"compiles": [{"model": "a.onnx"}, {"model": "x/a.onnx"}]},
                  "compiles[0] and compiles[1] have one output"),
+                ({"compiles": [{"model": "a.onnx"}, {"model": "a.onnx", "output": "./a.om"}]},
+                 "compiles[0] and compiles[1] have one output"),
+                ({"compiles": [{"model": "a.onnx", "output": "../a.onnx"}]},
+                 "the output of compiles[0] would replace"),
+                ({"matrix": {"models": ["a.onnx"], "output": "{model}-{foo}.om"}},
+                 "expected no braces but"),
                 ({"matrix": {"models": ["a.onnx"], "dims": [["N=1"], ["N=2"]], "output": "x.om"}},
                  "have one output"),
                 ({"matrix": {"models": [], "output": "x.om"}}, "'models' must be a list")]:
@@ -207,7 +213,7 @@ class CompileAllTest(ManifestCase):
                 told += part
         os.close(ours)
         self.assertEqual(process.wait(60), 0)
-        self.assertIn(b"0 of 10 ended: 0 found, 0 failed; 1 running", told)
+        self.assertIn(b"0 of 10 ended: 0 found, 0 failed; 1 begun", told)
         self.assertIn(b" s  ", told)
         self.assertEqual(told.count(b" made "), 10)
         self.assertTrue(told.endswith(b"\x1b[J"), "the table is gone at the end")

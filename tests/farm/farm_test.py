@@ -151,7 +151,30 @@ class FarmTest(ProgramCase):
             key = json.load(file)["compiles"][0]["key"]
         self.assertEqual(begun[0], key[:16])
 
+    def test_clients_wait_for_a_full_farm(self):
+        farm = self.farm(options=["--max-jobs=1"])
+        farm.start_worker(0)
+        processes = [self.start(farm, "one"), self.start(farm, "two", options=[{"math":
+                                                                                "high_precision"}])]
+        for process in processes:
+            self.finish(process)
+        self.same_bytes("one")
+
     # ---- what dies
+
+    def test_a_worker_ends_without_its_dispatcher(self):
+        farm = self.farm()
+        farm.start_worker(0)
+        self.assertTrue(wait_until(lambda: len(farm.status()["workers"]) == 1))
+        process = self.start(farm, "out", models=1)
+        self.assertTrue(wait_until(lambda: farm.events("job begun")))
+        farm.kill_dispatcher()
+        farm.workers[0].send_signal(signal.SIGTERM)
+        self.assertEqual(farm.workers[0].wait(timeout=30), 0)
+        farm.start_dispatcher()
+        farm.start_worker(1)
+        self.finish(process)
+        self.same_bytes("out")
 
     def test_a_killed_worker_costs_no_job(self):
         slow = programs_with(self.programs, self.path("slow"), "sluice-job", "sleep 60\n")
