@@ -31,6 +31,7 @@ Result<void> take_services(const CommandLine& line, CompileRequest& request) {
   const bool has_keys = line.has("--key") || line.has("--peer-key");
   if (has_keys && !line.has("--service") && !line.has("--farm"))
     return make_error(ErrorCode::kUsage, "--key and --peer-key are for --service and --farm");
+  if (line.has("--farm")) SLUICE_TRY(connecting_endpoint(request.farm.endpoint, request.farm.keys));
   for (const std::string& item : line.list("--service")) {
     const size_t equals = std::min(item.find('='), item.size());
     const std::string stage = item.substr(0, equals);

@@ -104,6 +104,10 @@ Result<int> serve(const CommandLine& line) {
   request.store = line.has("--store") ? absolute(line.text("--store")) : request.state + "/store";
   if (line.has("--allow-keys")) request.keys.allowed = absolute(request.keys.allowed);
   SLUICE_ASSIGN(request.log_json, logs_json(line));
+  if (!line.has("--provider")) {
+    for (const char* name : {"--reached-at", "--sbatch", "--worker"})
+      if (line.has(name)) return make_error(ErrorCode::kUsage, "{} is for --provider slurm", name);
+  }
   if (line.has("--provider")) {
     SLUICE_ASSIGN(request.slurm, slurm_request(line, request.state));
   }
