@@ -14,6 +14,7 @@
 #include "common/wire/endpoint.h"
 #include "orchestrator/farm/acceptance.h"
 #include "orchestrator/farm/assignment.h"
+#include "orchestrator/farm/client_messages.h"
 #include "orchestrator/farm/farm_status.h"
 #include "orchestrator/farm/farm_workers.h"
 #include "orchestrator/farm/free_space.h"
@@ -37,9 +38,7 @@ constexpr size_t kMessagesAtOnce = 2000;
 constexpr milliseconds kTick{100};
 constexpr milliseconds kIdle{1000};
 constexpr milliseconds kAssignPatience{1500};  // until a worker has said that it has a lease
-constexpr milliseconds kResendPatience{1000};
-constexpr uint64_t kMaxRun = 3'600'000'000;  // microseconds of a job that are believed
-constexpr int kEpochBits = 40;               // leases of one start
+constexpr int kEpochBits = 40;                 // leases of one start
 constexpr seconds kCollectPause{60};
 constexpr seconds kServed{3};      // a client that asks for nothing so long has all
 constexpr seconds kSpacePause{2};  // between two deletions in a full store
@@ -64,9 +63,14 @@ class Dispatcher {
                     [this](FarmWorker& worker, const std::vector<uint64_t>& leases) {
                       send_assign(worker, leases);
                     }),
-        holders_(store_, workers_, [this](const std::string& peer, const pb::FarmMessage& message) {
-          channel_.send(peer, message);
-        }) {}
+        holders_(store_, workers_,
+                 [this](const std::string& peer, const pb::FarmMessage& message) {
+                   channel_.send(peer, message);
+                 }),
+        clients_(board_, unfit_, request.max_jobs,
+                 [this](const std::string& peer, const pb::FarmMessage& message) {
+                   return channel_.send(peer, message);
+                 }) {}
 
   Result<int> run() {
     SLUICE_ASSIGN(const int64_t epoch, board_.state().next_epoch());
@@ -117,16 +121,10 @@ class Dispatcher {
     if (!is_draining_) assignment_.assign();
     SLUICE_TRY(board_.commit());
     tell_after_commit();
-    if (is_draining_ && workers_.leases().empty() && are_clients_served(now)) is_stopped_ = true;
+    if (is_draining_ && workers_.leases().empty() && clients_.are_told(now) &&
+        now - last_get_ > kServed)
+      is_stopped_ = true;
     return {};
-  }
-
-  // Returns whether those clients that are there have taken what ended for them.
-  bool are_clients_served(FarmClock::time_point now) const {
-    if (now - last_get_ < kServed) return false;
-    return std::ranges::all_of(board_.clients(), [&](const auto& entry) {
-      return entry.second.unseen.empty() || now - entry.second.last_heard > kServed;
-    });
   }
 
   void free_space_now(FarmClock::time_point now) {
@@ -162,11 +160,7 @@ class Dispatcher {
       if (now - worker.last_heard > patience) lost.push_back(id);
     }
     for (const std::string& id : lost) SLUICE_TRY(lose_worker(id));
-    for (auto& [id, client] : board_.clients()) {
-      // What was sent may not have come.
-      if (client.sent > client.seen() && now - client.last_sent > kResendPatience)
-        client.sent = client.seen();
-    }
+    clients_.turn(now);
     if (!is_draining_) assignment_.copy_stragglers(now);
     if (now >= next_look_) {
       next_look_ = now + kHeartbeat;
@@ -201,9 +195,10 @@ class Dispatcher {
     }
     switch (message.is_case()) {
       case pb::FarmMessage::kSubmit:
-        return take_submit(incoming, message.submit());
+        if (!check_release(incoming.peer, message.submit().release())) return {};
+        return clients_.take(incoming, message.submit(), is_draining_);
       case pb::FarmMessage::kClientBeat:
-        return take_client_beat(incoming, message.client_beat());
+        return clients_.take(incoming, message.client_beat());
       case pb::FarmMessage::kWorkerBeat:
         return take_worker_beat(incoming, message.worker_beat());
       case pb::FarmMessage::kDone:
@@ -233,11 +228,7 @@ class Dispatcher {
       log_.warn("peer refused", {{"key", peer.key}, {"address", peer.address}, {"why", peer.why}});
   }
 
-  void refuse(const std::string& peer, const Error& error) {
-    pb::FarmMessage message;
-    *message.mutable_refused() = failure_message(error);
-    channel_.send(peer, message);
-  }
+  void refuse(const std::string& peer, const Error& error) { channel_.send(peer, refusal(error)); }
 
   bool check_release(const std::string& peer, const std::string& release) {
     if (release == version_text()) return true;
@@ -245,52 +236,6 @@ class Dispatcher {
                             version_text(), release)
                      .with_hint("use programs of one release"));
     return false;
-  }
-
-  Result<void> take_submit(const Incoming& incoming, const pb::Submit& submit) {
-    if (submit.client().empty() || !check_release(incoming.peer, submit.release())) return {};
-    auto jobs = farm_jobs_of(submit);
-    if (!jobs) return refuse(incoming.peer, jobs.error()), Result<void>();
-    FarmClient& client = board_.client(
-        submit.client(), incoming.user.empty() ? submit.owner() : incoming.user, incoming.peer);
-    // A message is taken whole: the last one may exceed the limit.
-    const bool has_new = std::ranges::any_of(
-        *jobs, [&](const FarmJob& job) { return board_.find(job.key) == nullptr; });
-    const bool is_full = is_draining_ || (has_new && board_.jobs().size() >= request_.max_jobs);
-    if (!is_full)
-      for (FarmJob& job : *jobs) SLUICE_TRY(board_.submit(client, std::move(job)));
-    pb::FarmMessage answer;
-    answer.mutable_accepted()->set_number(submit.number());
-    answer.mutable_accepted()->set_is_full(is_full);
-    after_commit_.emplace_back(incoming.peer, std::move(answer));
-    return {};
-  }
-
-  Result<void> take_client_beat(const Incoming& incoming, const pb::ClientBeat& beat) {
-    FarmClient* client = board_.find_client(beat.client());
-    pb::FarmMessage answer;
-    if (beat.leaves()) return board_.remove_client(beat.client());
-    if (client == nullptr) {
-      answer.mutable_ended()->set_has_lost_client(true);
-      answer.mutable_ended()->set_client(beat.client());
-      channel_.send(incoming.peer, answer);
-      return {};
-    }
-    board_.client(beat.client(), client->owner, incoming.peer);
-    SLUICE_TRY(board_.take_seen(*client, std::min(beat.seen(), client->ended)));
-    answer.mutable_heartbeat();
-    channel_.send(incoming.peer, answer);
-    tell_unfit(*client);
-    return {};
-  }
-
-  void tell_unfit(const FarmClient& client) {
-    const auto group = unfit_.by_owner().find(client.owner);
-    if (client.open.empty() || group == unfit_.by_owner().end() || !group->second.is_told) return;
-    pb::FarmMessage message;
-    message.mutable_unfit()->set_jobs(group->second.jobs);
-    message.mutable_unfit()->set_why(group->second.why);
-    channel_.send(client.peer, message);
   }
 
   void take_get(const Incoming& incoming, const pb::Get& get) {
@@ -450,8 +395,7 @@ class Dispatcher {
     }
     if (job->state == State::kAccepting && accepting_[*key].peer == incoming.peer) return {};
     if (FarmWorker* worker = workers_.find(done.worker())) ++worker->done;
-    if (done.microseconds() > 0)
-      assignment_.note_run(job->kind, microseconds(std::min(done.microseconds(), kMaxRun)));
+    if (done.microseconds() > 0) assignment_.note_run(job->kind, microseconds(done.microseconds()));
     if (!has_failed) {
       job->state = State::kAccepting;
       accepting_[*key] = {incoming.peer, done.lease()};
@@ -527,19 +471,11 @@ class Dispatcher {
   // ---- what may be said once it is durable
 
   void tell_after_commit() {
-    for (auto& [peer, message] : std::exchange(after_commit_, {})) channel_.send(peer, message);
+    clients_.tell_after_commit();
     for (const auto& [peer, leases] : std::exchange(taken_, {})) {
       pb::FarmMessage message;
       for (const uint64_t lease : leases) message.mutable_done_taken()->add_leases(lease);
       channel_.send(peer, message);
-    }
-    for (auto& [id, client] : board_.clients()) {
-      while (client.sent < client.ended && !client.peer.empty()) {
-        pb::FarmMessage message;
-        *message.mutable_ended() = next_ends(client, board_.jobs());
-        client.last_sent = FarmClock::now();
-        if (!channel_.send(client.peer, message)) break;
-      }
     }
   }
 
@@ -582,9 +518,9 @@ class Dispatcher {
   Assignment assignment_;
   Holders holders_;
   UnfitJobs unfit_{log_};
+  ClientMessages clients_;
   std::map<Digest, From> accepting_;
-  RefusedPeers refused_;  // whose messages their keys do not allow
-  std::vector<std::pair<std::string, pb::FarmMessage>> after_commit_;
+  RefusedPeers refused_;                                // whose messages their keys do not allow
   std::map<std::string, std::vector<uint64_t>> taken_;  // leases, by peer
   uint64_t come_workers_ = 0, lost_workers_ = 0, sent_bytes_ = 0;
   FarmClock::time_point next_tick_{}, next_collection_ = FarmClock::now(), next_freeing_{},

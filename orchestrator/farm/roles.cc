@@ -1,5 +1,7 @@
 #include "orchestrator/farm/roles.h"
 
+#include "common/wire/client.h"
+
 namespace sluice {
 namespace {
 
@@ -21,6 +23,12 @@ Error not_for(const Incoming& incoming, const char* is, const char* needs) {
 }
 
 }  // namespace
+
+pb::FarmMessage refusal(const Error& error) {
+  pb::FarmMessage message;
+  *message.mutable_refused() = failure_message(error);
+  return message;
+}
 
 std::optional<Error> role_violation(const Incoming& incoming) {
   if (incoming.role == KeyRole::kClient && is_of_workers(incoming.message))

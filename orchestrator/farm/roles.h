@@ -10,4 +10,7 @@ namespace sluice {
 // Returns the error of a message that the sender's key does not allow. Errors: kKeyRefused.
 std::optional<Error> role_violation(const Incoming& incoming);
 
+// Returns what a peer is told that is refused, for this or another reason.
+pb::FarmMessage refusal(const Error& error);
+
 }  // namespace sluice

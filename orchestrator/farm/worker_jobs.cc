@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "common/base/store.h"
 #include "orchestrator/process/process.h"
@@ -206,7 +207,8 @@ void WorkerJobs::end_process(Process& process) {
     const auto lease = leases_.find(number);
     if (lease == leases_.end()) continue;
     end_lease(number, lease->second, process, is_killed);
-    lease->second.done->set_microseconds(static_cast<uint64_t>(share.count()));
+    lease->second.done->set_microseconds(static_cast<uint32_t>(
+        std::min<int64_t>(share.count(), std::numeric_limits<uint32_t>::max())));
   }
 }
 

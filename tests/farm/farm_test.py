@@ -49,11 +49,13 @@ class FarmTest(ProgramCase):
                               "options": list(options), "output": "{model}-{options}.om"}}
         with open(self.path(name + ".manifest"), "w") as file:
             json.dump(content, file)
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [os.path.join(self.programs, "sluice-compile-all"), self.path(name + ".manifest"),
              "--store", self.path(name + "-store"), "-o", self.path(name), "--result",
              self.path(name + ".json"), "--provider", farm.endpoint, *words],
             stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        return process
 
     def finish(self, process, code=0):
         errors = process.communicate(timeout=120)[1]
@@ -429,6 +431,24 @@ class FarmTest(ProgramCase):
         self.assertTrue(wait_until(farm.status))
         self.program(0, "sluice-farm", "drain", farm.endpoint)
         self.assertEqual(farm.dispatcher.wait(timeout=10), 0)
+
+    def test_drained_jobs_reach_their_client(self):
+        slow = programs_with(self.programs, self.path("slow"), "sluice-job",
+                             "sleep 3\nexec REAL \"$@\"\n")
+        self.addCleanup(shutil.rmtree, slow)
+        farm = self.farm(slots=1)
+        farm.start_worker(0, programs=slow)
+        process = self.start(farm, "out")
+        self.assertTrue(wait_until(lambda: farm.events("job begun")))
+        self.program(0, "sluice-farm", "drain", farm.endpoint)
+        self.assertEqual(farm.dispatcher.wait(timeout=60), 0)
+        # The worker had one job and the next one.
+        self.assertEqual(len(farm.events("job begun")), len(os.listdir(self.path("out"))))
+        self.assertIn(len(os.listdir(self.path("out"))), (1, 2))
+        farm.start_dispatcher()
+        self.finish(process)
+        self.assertEqual(len(os.listdir(self.path("out"))), 4)
+        self.same_bytes("out")
 
     def test_an_idle_worker_ends(self):
         farm = self.farm()
