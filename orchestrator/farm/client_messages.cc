@@ -16,7 +16,7 @@ Result<void> ClientMessages::take(const Incoming& incoming, const pb::Submit& su
                                   bool is_draining) {
   auto jobs = farm_jobs_of(submit);
   if (!jobs) {
-    send_(incoming.peer, refusal(jobs.error()));
+    send_(incoming.peer, refused_message(jobs.error()));
     return {};
   }
   FarmClient& client = board_.client(

@@ -228,7 +228,9 @@ class Dispatcher {
       log_.warn("peer refused", {{"key", peer.key}, {"address", peer.address}, {"why", peer.why}});
   }
 
-  void refuse(const std::string& peer, const Error& error) { channel_.send(peer, refusal(error)); }
+  void refuse(const std::string& peer, const Error& error) {
+    channel_.send(peer, refused_message(error));
+  }
 
   bool check_release(const std::string& peer, const std::string& release) {
     if (release == version_text()) return true;

@@ -24,7 +24,7 @@ Error not_for(const Incoming& incoming, const char* is, const char* needs) {
 
 }  // namespace
 
-pb::FarmMessage refusal(const Error& error) {
+pb::FarmMessage refused_message(const Error& error) {
   pb::FarmMessage message;
   *message.mutable_refused() = failure_message(error);
   return message;

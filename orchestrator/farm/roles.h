@@ -11,6 +11,6 @@ namespace sluice {
 std::optional<Error> role_violation(const Incoming& incoming);
 
 // Returns what a peer is told that is refused, for this or another reason.
-pb::FarmMessage refusal(const Error& error);
+pb::FarmMessage refused_message(const Error& error);
 
 }  // namespace sluice
