@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 from check_fields import check_fields
+from check_local_names import check_local_names
 from check_style import check_style
 
 # ---- which folder may include which (docs: the arrow of the design, section 1) -------------------
@@ -279,7 +280,8 @@ def main():
               for fault in check(path, text)]
     faults += [f"scripts/check_tree.py: the table has {folder}, which does not exist"
                for folder in ALLOWED if not os.path.isdir(folder)]
-    faults += [*check_passes(files), *check_dependencies(files), *check_fields(files)]
+    faults += [*check_passes(files), *check_dependencies(files), *check_fields(files),
+               *check_local_names(files)]
     pages = [path for path in files if path.endswith(".md")]
     faults += [fault for path in pages for check in (check_links, check_paths)
                for fault in check(path, files)]

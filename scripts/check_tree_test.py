@@ -3,6 +3,7 @@
 import sys
 
 import check_fields
+import check_local_names
 import check_tree as check
 
 PIPELINE = 'constexpr Pass kPasses[] = {\n    {"fold-pair", "folds a pair", fold_pair},\n};\n'
@@ -120,6 +121,28 @@ def check_that_style_is_checked():
     assert not faults("common/a_test.cc", 'node.set_attribute("axis", 1);\n')
 
 
+def check_that_equal_names_are_found():
+    """Two files of a folder name something of their own alike."""
+    faults = lambda one, two, path="common/ir/b.cc": list(check_local_names.check_local_names(
+        {"common/ir/a.cc": "namespace sluice {\n" + one, path: "namespace sluice {\n" + two}))
+    own = "namespace {\n%s\n}  // namespace\n"
+    for text, name in (("int f(int a) { return a; }", "f"), ("struct S {\n  int a;\n};", "S"),
+                       ("constexpr Row kRows[] = {{1, 2}, {3}};", "kRows"),
+                       ("template <typename T, typename U = A<T>>\nvoid g(T* t) {}", "g"),
+                       ("using M = std::map<int, std::function<void(int)>>;", "M"),
+                       ("Result<std::vector<int>> h(const A<B>& a);", "h"),
+                       ("enum class E : uint8_t { kA };", "E"), ("const T t{1, {2}};", "t")):
+        assert faults(own % text, own % text) == [
+            f"common/ir/b.cc: '{name}' is also a name of common/ir/a.cc; files of a folder are "
+            "compiled together, so their own names must differ"], text
+        assert not faults(own % text, own % text, "common/ir/x/b.cc"), "another folder"
+        assert not faults(own % text, own % text, "common/ir/a_test.cc"), "a test"
+    assert faults("static int f() {}", own % "int g() { return 1; }\nint f;"), "static"
+    assert faults("constexpr int kA = 1;", own % "int kA;"), "a constant"
+    assert not faults("int A::f() { int i = 1; }", "int B::f() { int i = 1; }"), "members"
+    assert not faults("int f(int);\ninline constexpr int kA = 1;", own % "int f;\nint kA;")
+
+
 def main():
     assert layer_faults("common/ir/graph.cc", "common/base/result.h") == []
     assert layer_faults("common/ir/graph.cc",
@@ -142,6 +165,7 @@ def main():
     assert list(check.check_size("x/main.cc", "\n" * 61)) and not list(check.check_size("x/main.cc",
                                                                                         "\n" * 60))
 
+    check_that_equal_names_are_found()
     check_that_style_is_checked()
     check_that_unread_fields_are_found()
     check_that_broken_links_are_found()

@@ -10,8 +10,6 @@ namespace {
 
 constexpr size_t kDigestDigits = 64;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 int hex_value(char c) {
   if (is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -25,7 +23,7 @@ std::string shown(const Token& token) {
     case TokenKind::kEnd:
       return "the end";
     case TokenKind::kString:
-      return quoted(token.text);
+      return quoted_text(token.text);
     case TokenKind::kValue:
       return "%" + token.text;
     case TokenKind::kGraph:
@@ -175,7 +173,7 @@ Result<void> Lexer::lex_word_or_mark() {
   token_.text = remaining.substr(0, is_double ? 2 : 1);
   static constexpr std::string_view kMarks = "()[]{},:=*+-?_<";
   if (token_.text.size() == 1 && kMarks.find(remaining[0]) == std::string_view::npos)
-    return error("unexpected " + quoted(token_.text));
+    return error("unexpected " + quoted_text(token_.text));
   position_ += token_.text.size();
   return {};
 }

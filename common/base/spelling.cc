@@ -8,7 +8,6 @@ namespace sluice::text {
 namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
@@ -40,7 +39,7 @@ bool is_number_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
-std::string quoted(std::string_view text) {
+std::string quoted_text(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -62,11 +61,11 @@ std::string quoted(std::string_view text) {
 
 std::string spelled(char sigil, std::string_view name) {
   const bool bare = !name.empty() && bare_name_length(name) == name.size() && !is_number_name(name);
-  return bare ? fmt::format("{}{}", sigil, name) : sigil + quoted(name);
+  return bare ? fmt::format("{}{}", sigil, name) : sigil + quoted_text(name);
 }
 
 std::string spelled_word(std::string_view name) {
-  return !name.empty() && word_length(name) == name.size() ? std::string(name) : quoted(name);
+  return !name.empty() && word_length(name) == name.size() ? std::string(name) : quoted_text(name);
 }
 
 }  // namespace sluice::text

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-constexpr int64_t kMaxElements = int64_t{1} << 56;
+constexpr int64_t kMaxStoredElements = int64_t{1} << 56;
 
 // Returns the extent of a stored axis for a dim of extent `whole`, which is not 0.
 int64_t stored_extent(const StoredAxis& axis, int64_t whole) {
@@ -66,7 +66,7 @@ std::optional<uint64_t> stored_elements(const StorageMap& map,
     const int64_t whole = extents[static_cast<size_t>(axis.dim)];
     if (whole == 0) return 0;
     if (__builtin_mul_overflow(elements, stored_extent(axis, whole), &elements) ||
-        elements > kMaxElements)
+        elements > kMaxStoredElements)
       return std::nullopt;
   }
   return static_cast<uint64_t>(elements);
@@ -82,7 +82,7 @@ std::optional<uint64_t> stored_span(const StorageMap& map, const std::vector<int
     if (__builtin_mul_overflow(stored_extent(map[i], extents[dim]) - 1, stride, &along) ||
         __builtin_add_overflow(last, along, &last) ||
         __builtin_mul_overflow(stride, stored_extent(map[i], capacity[dim]), &stride) ||
-        last >= kMaxElements || stride > kMaxElements)
+        last >= kMaxStoredElements || stride > kMaxStoredElements)
       return std::nullopt;
   }
   return static_cast<uint64_t>(last + 1);

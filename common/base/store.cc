@@ -15,7 +15,7 @@
 namespace sluice {
 namespace {
 
-constexpr int kMaxTrials = 5;
+constexpr int kMaxWriteTrials = 5;
 
 // Returns true when the file has these bytes. The bytes are compared, because a damaged artifact
 // would damage everything made from it.
@@ -52,7 +52,8 @@ Result<void> write_in_folder_of(const std::string& path,
     SLUICE_TRY(make_directories(folder.string()));
     Result<void> written = write();
     std::error_code failed;
-    if (written || trial == kMaxTrials || std::filesystem::exists(folder, failed)) return written;
+    if (written || trial == kMaxWriteTrials || std::filesystem::exists(folder, failed))
+      return written;
   }
 }
 

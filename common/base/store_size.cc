@@ -16,7 +16,8 @@ namespace sluice {
 namespace {
 
 constexpr size_t kDigits = 20;
-constexpr int kMaxTrials = 200;  // a process that was stopped may have the lock: a second at most
+constexpr int kMaxLockTrials =
+    200;  // a process that was stopped may have the lock: a second at most
 constexpr std::chrono::milliseconds kPause{5};
 
 std::string size_path(const std::string& store) { return store + "/size"; }
@@ -39,7 +40,7 @@ void write_size(const Descriptor& file, uint64_t size) {
 
 Descriptor open_locked(const std::string& store, int flags) {
   Descriptor file(::open(size_path(store).c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0666));
-  for (int trial = 0; file && trial < kMaxTrials; ++trial) {
+  for (int trial = 0; file && trial < kMaxLockTrials; ++trial) {
     if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
     if (errno != EWOULDBLOCK) break;
     std::this_thread::sleep_for(kPause);

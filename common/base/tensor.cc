@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kMaxElements = uint64_t{1} << 60;
+constexpr uint64_t kMaxTensorElements = uint64_t{1} << 60;
 
 // The heap as a memory resource whose error says how many bytes were asked for.
 class Heap : public std::pmr::memory_resource {
@@ -51,7 +51,7 @@ std::optional<uint64_t> element_count(std::span<const int64_t> dims) {
     if (dim < 0) return std::nullopt;
     if (dim == 0) {
       empty = true;
-    } else if (count > kMaxElements / static_cast<uint64_t>(dim)) {
+    } else if (count > kMaxTensorElements / static_cast<uint64_t>(dim)) {
       return std::nullopt;
     } else {
       count *= static_cast<uint64_t>(dim);

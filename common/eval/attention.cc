@@ -51,7 +51,7 @@ double mask_at(const Input& mask, const MaskRows& rows, int64_t b, int64_t h, in
   return value;
 }
 
-void softmax(std::vector<double>& line) {
+void softmax_in_place(std::vector<double>& line) {
   const double top = *std::ranges::max_element(line);
   double sum = 0;
   for (double& value : line) {
@@ -224,7 +224,7 @@ Result<void> attend(EvalCall& call, const Operands<T>& operands) {
     scores.store(1, query, line);
     mask_scores(call, mask, query, line);
     scores.store(2, query, line);
-    if (!line.empty()) softmax(line);
+    if (!line.empty()) softmax_in_place(line);
     scores.store(3, query, line);
     weigh_values(operands, query, line, sum, output_row(call, y, operands, query));
   }

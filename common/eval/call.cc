@@ -144,6 +144,12 @@ const Input& EvalCall::input(size_t index) const {
   return index < inputs_.size() ? inputs_[index] : kAbsent;
 }
 
+std::vector<double> doubles_of(const Input& input) {
+  std::vector<double> values(static_cast<size_t>(input.count));
+  if (input.count > 0) load_doubles(input.dtype, input.data, 0, input.count, values.data());
+  return values;
+}
+
 std::vector<int64_t> EvalCall::ints(size_t index) const {
   const Input& from = input(index);
   std::vector<int64_t> elements(static_cast<size_t>(from.count));

@@ -52,6 +52,9 @@ struct Input {
   }
 };
 
+// Returns the elements of a numeric input; empty when it is absent.
+std::vector<double> doubles_of(const Input& input);
+
 struct Output {
   DType dtype = DType::kUndefined;  // after promotion
   std::vector<int64_t> dims;

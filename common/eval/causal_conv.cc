@@ -10,14 +10,14 @@
 namespace sluice::eval {
 namespace {
 
-struct Sizes {
+struct CausalConvSizes {
   int64_t batch = 0;
   int64_t channels = 0;
   int64_t length = 0;
   int64_t taps = 0;
 };
 
-Result<Sizes> read_sizes(const EvalCall& call) {
+Result<CausalConvSizes> read_causal_conv_sizes(const EvalCall& call) {
   const Input& x = call.input(0);
   const Input& w = call.input(1);
   const Input& bias = call.input(2);
@@ -30,7 +30,7 @@ Result<Sizes> read_sizes(const EvalCall& call) {
   if (!has_ranks || w.dims[0] != x.dims[1] || w.dims[1] != 1 || w.dims[2] < 1)
     return call.bad_shape("weights {} do not fit the input {}", dims_text(w.dims),
                           dims_text(x.dims));
-  const Sizes sizes{x.dims[0], x.dims[1], x.dims[2], w.dims[2]};
+  const CausalConvSizes sizes{x.dims[0], x.dims[1], x.dims[2], w.dims[2]};
   if (bias.present() && (bias.rank() != 1 || bias.count != sizes.channels))
     return call.bad_shape("the bias {} does not fit {} channels", dims_text(bias.dims),
                           sizes.channels);
@@ -53,7 +53,7 @@ Result<bool> read_silu(const EvalCall& call) {
 // Computes y[i] = activation(bias + sum over taps of weight[tap] line[i + tap]), where the line is
 // the past state followed by the input.
 Result<void> eval_causal_conv_with_state(EvalCall& call) {
-  SLUICE_ASSIGN(const Sizes sizes, read_sizes(call));
+  SLUICE_ASSIGN(const CausalConvSizes sizes, read_causal_conv_sizes(call));
   SLUICE_ASSIGN(const bool silu, read_silu(call));
   const int64_t before = sizes.taps - 1;
   SLUICE_ASSIGN(const Output y,

@@ -54,7 +54,8 @@ Tensor one_bool(bool value, const std::vector<int64_t>& dims) {
 }
 
 // Returns element `index` along `axis`, without that axis.
-Result<EvalValue> take(const EvalCall& call, const Operand& from, int64_t axis, int64_t index) {
+Result<EvalValue> element_along(const EvalCall& call, const Operand& from, int64_t axis,
+                                int64_t index) {
   const AxisSplit split(from.view.dims, axis);
   if (dtype_bits(from.view.dtype) < 8) return call.unsupported(from.view.dtype);
   std::vector<int64_t> dims = to_vector(from.view.dims);
@@ -215,8 +216,9 @@ Result<void> eval_scan(EvalCall& call) {
   for (int64_t step = 0; step < length; ++step) {
     std::vector<EvalValue> elements;
     for (size_t i = 0; i < scan_inputs; ++i) {
-      SLUICE_ASSIGN(EvalValue element, take(call, call.operands[count + i], axes[i],
-                                            input_directions[i] != 0 ? length - 1 - step : step));
+      SLUICE_ASSIGN(EvalValue element,
+                    element_along(call, call.operands[count + i], axes[i],
+                                  input_directions[i] != 0 ? length - 1 - step : step));
       elements.push_back(std::move(element));
     }
     std::vector<Operand> inputs;

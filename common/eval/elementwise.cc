@@ -9,12 +9,12 @@ namespace sluice::eval {
 namespace {
 
 constexpr int64_t kPiece = 512;  // elements of a row that are widened at a time
-using Piece = std::array<int64_t, kPiece>;
+using WidenedPiece = std::array<int64_t, kPiece>;
 
 size_t width(DType dtype) { return static_cast<size_t>(dtype_bits(dtype)) / 8; }
 
 // Returns `count` elements in the type a row reads: in place, or widened.
-const void* read(const Input& x, DType as, int64_t at, int64_t count, Piece& piece) {
+const void* read(const Input& x, DType as, int64_t at, int64_t count, WidenedPiece& piece) {
   const size_t own = width(x.dtype);
   if (own == width(as)) return x.data + static_cast<size_t>(at) * own;
   load_ints(x.dtype, x.data, at, count, piece.data());
@@ -26,7 +26,7 @@ bool widens(DType tensor, DType row) { return width(tensor) != width(row); }
 // Calls piece(first element of the row, count, destination) until `n` elements are computed.
 template <typename F>
 void in_pieces(const Output& y, DType as, int64_t out, int64_t n, F piece) {
-  Piece made;
+  WidenedPiece made;
   const bool narrows = widens(y.dtype, as);
   for (int64_t first = 0; first < n; first += kPiece) {
     const int64_t count = std::min(kPiece, n - first);
@@ -49,7 +49,7 @@ void apply_unary(const Input& x, const Output& y, const UnaryKernel& kernel) {
     kernel.row(kernel.op, x.data, y.data, x.count);
     return;
   }
-  Piece piece;
+  WidenedPiece piece;
   in_pieces(y, kernel.y, 0, x.count, [&](int64_t first, int64_t n, void* to) {
     kernel.row(kernel.op, read(x, kernel.x, first, n, piece), to, n);
   });
@@ -70,8 +70,8 @@ void apply_binary(const Input& a, const Input& b, const Output& y, const BinaryK
     });
     return;
   }
-  Piece piece_a;
-  Piece piece_b;
+  WidenedPiece piece_a;
+  WidenedPiece piece_b;
   for_each_row(plan, [&](int64_t out, const int64_t* at) {
     in_pieces(y, kernel.y, out, plan.row(), [&](int64_t first, int64_t n, void* to) {
       const void* left =

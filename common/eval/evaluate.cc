@@ -247,52 +247,50 @@ EvalValue EvalValue::of(Tensor tensor) {
   return value;
 }
 
-using namespace eval;  // the namespace of the kernels
-
-bool is_evaluable(Op op) { return find_kernel(op) != nullptr; }
+bool is_evaluable(Op op) { return eval::find_kernel(op) != nullptr; }
 
 Result<std::vector<EvalValue>> evaluate_node(const Node& node,
                                              std::span<const EvalValue* const> inputs) {
-  std::vector<Operand> operands;
+  std::vector<eval::Operand> operands;
   for (const EvalValue* input : inputs)
-    operands.push_back(input != nullptr ? Operand::of(*input) : Operand{});
+    operands.push_back(input != nullptr ? eval::Operand::of(*input) : eval::Operand{});
   const EvalOptions options;
-  EvalCall call(node, operands, {}, options);
-  SLUICE_TRY(run_kernel(call));
+  eval::EvalCall call(node, operands, {}, options);
+  SLUICE_TRY(eval::run_kernel(call));
   return call.take_outputs();
 }
 
 Result<void> evaluate_node_into(const Node& node, std::span<const TensorView> inputs,
                                 std::span<const MutableTensorView> outputs) {
-  std::vector<Operand> operands;
+  std::vector<eval::Operand> operands;
   for (const TensorView& input : inputs) operands.push_back({input, nullptr});
   const EvalOptions options;
-  EvalCall call(node, operands, outputs, options);
-  return run_kernel(call);
+  eval::EvalCall call(node, operands, outputs, options);
+  return eval::run_kernel(call);
 }
 
 Result<std::vector<EvalValue>> evaluate_graph(const Graph& graph, std::vector<EvalValue> inputs,
                                               const EvalOptions& options) {
-  std::vector<Operand> operands;
-  for (const EvalValue& input : inputs) operands.push_back(Operand::of(input));
-  return evaluate_body(graph, operands, options);
+  std::vector<eval::Operand> operands;
+  for (const EvalValue& input : inputs) operands.push_back(eval::Operand::of(input));
+  return eval::evaluate_body(graph, operands, options);
 }
 
 Result<std::vector<EvalValue>> evaluate_graph_on(const Graph& graph,
                                                  std::span<const EvalInput> inputs,
                                                  const EvalOptions& options) {
-  std::vector<Operand> operands;
+  std::vector<eval::Operand> operands;
   for (const EvalInput& input : inputs)
-    operands.push_back(input.value != nullptr ? Operand::of(*input.value)
-                                              : Operand{input.view, nullptr});
-  return evaluate_body(graph, operands, options);
+    operands.push_back(input.value != nullptr ? eval::Operand::of(*input.value)
+                                              : eval::Operand{input.view, nullptr});
+  return eval::evaluate_body(graph, operands, options);
 }
 
 Result<Tensor> evaluate_segment(const Module& module, SegmentId segment) {
   const EvalOptions options;
-  Constants constants(module, {}, options);
-  SLUICE_ASSIGN(const Operand operand, constants.load(segment));
-  EvalValue value = value_of(operand);
+  eval::Constants constants(module, {}, options);
+  SLUICE_ASSIGN(const eval::Operand operand, constants.load(segment));
+  EvalValue value = eval::value_of(operand);
   return *value.tensor;
 }
 

@@ -11,7 +11,6 @@ using testing::ElementsAre;
 using testing::FloatNear;
 using testing::HasSubstr;
 using testing::Pointwise;
-using Ints = std::vector<int64_t>;
 
 TEST(ReduceTest, AxesAndKinds) {
   const Tensor x = f32({2, 3}, {1, 2, 3, 4, 5, 6});

@@ -104,7 +104,7 @@ Tensor make_scores(const EvalCall& call, const Sizes& sizes, DType dtype) {
 }
 
 // Computes what Softmax does: a row of only -infinity becomes NaN.
-Tensor softmax(const Tensor& scores, const Sizes& sizes) {
+Tensor softmax_rows(const Tensor& scores, const Sizes& sizes) {
   Tensor probabilities = make_tensor(scores.dtype, scores.dims);
   std::vector<double> line(static_cast<size_t>(sizes.keys));
   for (int64_t row = 0; !line.empty() && row < sizes.rows(); ++row) {
@@ -158,8 +158,9 @@ Result<void> eval_flex_attention(EvalCall& call) {
     SLUICE_ASSIGN(const EvalValue scores,
                   modify(call, attributes::FlexAttention::score_mod,
                          EvalValue::of(make_scores<T>(call, sizes, dtype))));
-    SLUICE_ASSIGN(const EvalValue mixed, modify(call, attributes::FlexAttention::prob_mod,
-                                                EvalValue::of(softmax(*scores.tensor, sizes))));
+    SLUICE_ASSIGN(const EvalValue mixed,
+                  modify(call, attributes::FlexAttention::prob_mod,
+                         EvalValue::of(softmax_rows(*scores.tensor, sizes))));
     mix_values<T>(call, sizes, *mixed.tensor, y);
     return {};
   });

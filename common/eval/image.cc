@@ -57,7 +57,7 @@ int64_t padded_index(const GridOptions& options, int64_t at, int64_t extent) {
   return std::clamp<int64_t>(static_cast<int64_t>(mirrored), 0, extent - 1);
 }
 
-double cubic_weight(double distance) {
+double grid_cubic_weight(double distance) {
   constexpr double kA = -0.75;
   const double d = std::abs(distance);
   if (d <= 1) return ((kA + 2) * d - (kA + 3)) * d * d + 1;
@@ -89,7 +89,7 @@ GridTaps grid_taps(const GridOptions& options, double coordinate, int64_t extent
     const int64_t at = floor + i - (cubic ? 1 : 0);
     const double distance = x - static_cast<double>(at);
     taps.index[i] = padded_index(options, at, extent);
-    taps.weight[i] = cubic ? cubic_weight(distance) : 1 - std::abs(distance);
+    taps.weight[i] = cubic ? grid_cubic_weight(distance) : 1 - std::abs(distance);
   }
   return taps;
 }
@@ -125,12 +125,12 @@ double bilinear(const T* plane, int64_t height, int64_t width, double y, double 
   return sum;
 }
 
-struct Box {
+struct SelectedBox {
   double y1, x1, y2, x2;
   double area() const { return (y2 - y1) * (x2 - x1); }
 };
 
-Box make_box(const float* from, bool center) {
+SelectedBox make_box(const float* from, bool center) {
   if (center)
     return {from[1] - from[3] / 2.0, from[0] - from[2] / 2.0, from[1] + from[3] / 2.0,
             from[0] + from[2] / 2.0};
@@ -138,7 +138,7 @@ Box make_box(const float* from, bool center) {
           std::max(from[1], from[3])};
 }
 
-double overlap(const Box& a, const Box& b) {
+double overlap(const SelectedBox& a, const SelectedBox& b) {
   if (a.x2 <= b.x1 || b.x2 <= a.x1 || a.y2 <= b.y1 || b.y2 <= a.y1) return 0;
   const double both =
       (std::min(a.y2, b.y2) - std::max(a.y1, b.y1)) * (std::min(a.x2, b.x2) - std::max(a.x1, b.x1));
@@ -158,7 +158,7 @@ struct Candidate {
 // that many are compared at once.
 class KeptBoxes {
  public:
-  void add(const Box& box) {
+  void add(const SelectedBox& box) {
     if (boxes_.size() % kBlock == 0) columns_.emplace_back();
     Columns& last = columns_.back();
     const size_t at = boxes_.size() % kBlock;
@@ -167,7 +167,7 @@ class KeptBoxes {
     boxes_.push_back(box);
   }
   size_t size() const { return boxes_.size(); }
-  bool any_overlaps(const Box& box, double limit) const {
+  bool any_overlaps(const SelectedBox& box, double limit) const {
     const float y1 = below(box.y1), x1 = below(box.x1);
     const float y2 = -below(-box.y2), x2 = -below(-box.x2);
     for (size_t block = 0; block < columns_.size(); ++block) {
@@ -192,7 +192,7 @@ class KeptBoxes {
   static float below(double x) {
     return std::nextafter(static_cast<float>(x), -std::numeric_limits<float>::infinity());
   }
-  std::vector<Box> boxes_;
+  std::vector<SelectedBox> boxes_;
   std::vector<Columns> columns_;  // of kBlock boxes each
 };
 
@@ -208,7 +208,7 @@ std::vector<int64_t> choose_boxes(std::vector<Candidate>& candidates, const floa
     std::pop_heap(candidates.begin(), candidates.end());
     const int32_t number = candidates.back().box;
     candidates.pop_back();
-    const Box box = make_box(boxes + int64_t{number} * 4, center);
+    const SelectedBox box = make_box(boxes + int64_t{number} * 4, center);
     if (overlap_limit < 0 ? kept.size() > 0 : kept.any_overlaps(box, overlap_limit)) continue;
     kept.add(box);
     chosen.push_back(number);

@@ -32,7 +32,7 @@ Place place_of(const Phases& phases, const std::vector<int64_t>& index) {
 }
 
 // Returns the places of all elements of an image, row by row.
-std::vector<Place> places_of(const Phases& phases, const std::vector<int64_t>& out) {
+std::vector<Place> image_places(const Phases& phases, const std::vector<int64_t>& out) {
   std::vector<Place> places(static_cast<size_t>(product(out)));
   std::vector<int64_t> index(out.size(), 0);
   for (Place& place : places) {
@@ -85,7 +85,7 @@ Result<void> eval_interleave(EvalCall& call) {
   dims.insert(dims.end(), out.begin(), out.end());
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
   if (y.count == 0) return {};  // with a dim of 0 the others may be huge
-  const std::vector<Place> places = places_of(phases, out);
+  const std::vector<Place> places = image_places(phases, out);
   const int64_t image = product(phases.in);
   return visit_width(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     T* to = y.as<T>();

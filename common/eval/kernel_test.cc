@@ -13,7 +13,6 @@ using testing::FloatNear;
 using testing::Pointwise;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-using Ints = std::vector<int64_t>;
 
 TEST(BinaryTest, Broadcasts) {
   const Tensor x = f32({2, 3}, {1, 2, 3, 4, 5, 6});

@@ -34,7 +34,7 @@ Result<Rule> read_rule(const EvalCall& call) {
   return rule;
 }
 
-struct Sizes {
+struct LinearAttentionSizes {
   int64_t batch = 0;
   int64_t length = 0;
   int64_t q_heads = 0;
@@ -48,12 +48,12 @@ bool has_dims(const Input& x, std::initializer_list<int64_t> dims) {
   return !x.present() || std::ranges::equal(x.dims, dims);
 }
 
-Result<Sizes> read_sizes(const EvalCall& call) {
+Result<LinearAttentionSizes> read_linear_attention_sizes(const EvalCall& call) {
   const Input& q = call.input(0);
   const Input& k = call.input(1);
   const Input& v = call.input(2);
-  Sizes sizes{.q_heads = call.node.get(attributes::LinearAttention::q_num_heads),
-              .heads = call.node.get(attributes::LinearAttention::kv_num_heads)};
+  LinearAttentionSizes sizes{.q_heads = call.node.get(attributes::LinearAttention::q_num_heads),
+                             .heads = call.node.get(attributes::LinearAttention::kv_num_heads)};
   for (size_t i = 0; i < call.input_count(); ++i) {
     if (call.has(i) && call.input(i).dtype != DType::kF32)
       return call.unsupported(call.input(i).dtype);
@@ -144,8 +144,8 @@ class State {
 };
 
 // Runs the state of one key head through all positions.
-void run_head(const EvalCall& call, const Rule& rule, const Sizes& sizes, int64_t b, int64_t head,
-              State& state, float* y) {
+void run_head(const EvalCall& call, const Rule& rule, const LinearAttentionSizes& sizes, int64_t b,
+              int64_t head, State& state, float* y) {
   const int64_t group = sizes.q_heads / sizes.heads;
   const float named = call.node.get(attributes::LinearAttention::scale);
   const double scale =
@@ -169,7 +169,7 @@ void run_head(const EvalCall& call, const Rule& rule, const Sizes& sizes, int64_
 
 Result<void> eval_linear_attention(EvalCall& call) {
   SLUICE_ASSIGN(const Rule rule, read_rule(call));
-  SLUICE_ASSIGN(const Sizes sizes, read_sizes(call));
+  SLUICE_ASSIGN(const LinearAttentionSizes sizes, read_linear_attention_sizes(call));
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {sizes.batch, sizes.length, sizes.width}));
   const size_t like = call.has(3) ? 3 : 0;
   // The state is made even when it is unused, so that one too large for memory is rejected here.

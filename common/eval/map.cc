@@ -17,7 +17,7 @@ EvalValue map_of(const EvalValue& keys, Tensor values) {
 
 // Returns the bytes of an element of a tensor of one dim, whose elements are whole bytes; equal
 // elements have equal texts.
-std::string_view element_of(const Tensor& tensor, size_t i) {
+std::string_view tensor_element(const Tensor& tensor, size_t i) {
   if (tensor.dtype == DType::kString) return string_at(tensor, i);
   const size_t width = static_cast<size_t>(dtype_bits(tensor.dtype)) / 8;
   return {reinterpret_cast<const char*>(tensor.bytes.data()) + i * width, width};
@@ -31,7 +31,7 @@ Tensor values_at(const Tensor& values, const std::vector<std::optional<size_t>>&
   Tensor picked = are_texts ? Tensor() : make_tensor(values.dtype, dims);
   for (size_t i = 0; i < places.size(); ++i) {
     if (!places[i]) continue;
-    const std::string_view value = element_of(values, *places[i]);
+    const std::string_view value = tensor_element(values, *places[i]);
     if (are_texts) {
       texts[i] = value;
     } else {
@@ -52,10 +52,10 @@ Result<void> eval_dict_vectorizer(EvalCall& call) {
   if (vocabulary.tensor->dtype != keys.dtype)
     return call.bad_value("the keys are of {}", dtype_name(keys.dtype));
   std::map<std::string_view, size_t> known;
-  for (size_t i = 0; i < static_cast<size_t>(keys.dims[0]); ++i) known[element_of(keys, i)] = i;
+  for (size_t i = 0; i < static_cast<size_t>(keys.dims[0]); ++i) known[tensor_element(keys, i)] = i;
   std::vector<std::optional<size_t>> places(static_cast<size_t>(call.input(1).count));
   for (size_t i = 0; i < places.size(); ++i) {
-    const auto found = known.find(element_of(*vocabulary.tensor, i));
+    const auto found = known.find(tensor_element(*vocabulary.tensor, i));
     if (found != known.end()) places[i] = found->second;
   }
   call.set_value(0, EvalValue::of(values_at(values, places)));

@@ -12,7 +12,7 @@ namespace {
 using Wide = long double;  // 64 bits of mantissa
 
 constexpr Wide kLn2 = 0.693147180559945309417232121458176568L;
-constexpr Wide kPi = 3.141592653589793238462643383279502884L;
+constexpr Wide kWidePi = 3.141592653589793238462643383279502884L;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
@@ -81,20 +81,20 @@ Reduced reduce_large(double x) {
   quotient += U128{m} * bits_of_inverse_pi(first + 128) >> 64;
   const U128 n = (quotient + (U128{1} << 125)) >> 126;  // 0 to 3: a sum above 2 begins again
   const auto distance = static_cast<I128>(quotient - (n << 126));
-  const Wide r = std::ldexp(static_cast<Wide>(distance), -126) * (kPi / 2);
+  const Wide r = std::ldexp(static_cast<Wide>(distance), -126) * (kWidePi / 2);
   const auto quadrant = static_cast<int>(n);
   return x < 0 ? Reduced{-r, -quadrant & 3} : Reduced{r, quadrant};
 }
 
 // Computes x - n * pi/2 with pi/2 in parts of 40 bits, so that the products are exact while n has
 // less than 24 bits.
-Reduced reduce(double x) {
+Reduced reduce_angle(double x) {
   constexpr Wide kFirst = 0x1.921fb54442p+0L;
   constexpr Wide kSecond = 0x1.a308d31318p-41L;
   constexpr Wide kThird = 0x1.8a2e03707344ap-81L;
   if (std::abs(x) > 1e7) return reduce_large(x);
   const Wide wide = x;
-  const Wide n = std::nearbyint(wide / (kPi / 2));
+  const Wide n = std::nearbyint(wide / (kWidePi / 2));
   const Wide r = ((wide - n * kFirst) - n * kSecond) - n * kThird;
   return {r, static_cast<int>(static_cast<long long>(n) & 3)};
 }
@@ -127,7 +127,7 @@ Wide wide_atan(Wide x) {
   Wide sum = 0;
   for (int k = 31; k >= 1; k -= 2) sum = Wide(1) / k - sum * square;
   const Wide angle = 4 * t * sum;
-  return inverse ? (x > 0 ? kPi / 2 : -kPi / 2) - angle : angle;
+  return inverse ? (x > 0 ? kWidePi / 2 : -kWidePi / 2) - angle : angle;
 }
 
 bool is_odd(double y) { return std::abs(y) < 0x1p53 && std::fmod(y, 2) != 0; }
@@ -139,7 +139,7 @@ double pow_positive(double x, double y) {
   return static_cast<double>(wide_exp(power));
 }
 
-Wide integer_power(Wide x, int n) {
+Wide wide_integer_power(Wide x, int n) {
   Wide result = 1;
   for (; n > 0; n /= 2, x *= x) {
     if (n % 2 == 1) result *= x;
@@ -190,19 +190,19 @@ double pow(double x, double y) {
   if (std::isinf(x)) return y < 0 ? sign * 0.0 : sign * kInfinity;
   if (x < 0 && !integral) return kNaN;
   if (integral && std::abs(y) <= 32) {
-    const Wide power = integer_power(x, static_cast<int>(std::abs(y)));
+    const Wide power = wide_integer_power(x, static_cast<int>(std::abs(y)));
     return static_cast<double>(y < 0 ? 1 / power : power);
   }
   return sign * pow_positive(std::abs(x), y);
 }
 
 double sin(double x) {
-  return std::isfinite(x) ? (x == 0 ? x : static_cast<double>(wide_sin(reduce(x)))) : kNaN;
+  return std::isfinite(x) ? (x == 0 ? x : static_cast<double>(wide_sin(reduce_angle(x)))) : kNaN;
 }
 
 double cos(double x) {
   if (!std::isfinite(x)) return kNaN;
-  Reduced shifted = reduce(x);
+  Reduced shifted = reduce_angle(x);
   shifted.quadrant = (shifted.quadrant + 1) & 3;
   return static_cast<double>(wide_sin(shifted));
 }
@@ -210,7 +210,7 @@ double cos(double x) {
 double tan(double x) {
   if (!std::isfinite(x)) return kNaN;
   if (x == 0) return x;
-  const Reduced reduced = reduce(x);
+  const Reduced reduced = reduce_angle(x);
   const Wide tangent = sin_series(reduced.r) / cos_series(reduced.r);
   return static_cast<double>(reduced.quadrant % 2 == 0 ? tangent : -1 / tangent);
 }
@@ -226,12 +226,12 @@ double acos(double x) {
   if (!(std::abs(x) <= 1)) return kNaN;
   const Wide wide = x;
   return static_cast<double>(
-      x == -1 ? kPi : 2 * wide_atan(std::sqrt((1 - wide) * (1 + wide)) / (1 + wide)));
+      x == -1 ? kWidePi : 2 * wide_atan(std::sqrt((1 - wide) * (1 + wide)) / (1 + wide)));
 }
 
 double atan(double x) {
   if (std::isnan(x) || x == 0) return x;
-  if (std::isinf(x)) return static_cast<double>(x > 0 ? kPi / 2 : -kPi / 2);
+  if (std::isinf(x)) return static_cast<double>(x > 0 ? kWidePi / 2 : -kWidePi / 2);
   return static_cast<double>(wide_atan(x));
 }
 
@@ -293,7 +293,7 @@ double erf(double x) {
     term *= 2 * wide * wide / (2 * n + 1);
     sum += term;
   }
-  return static_cast<double>(2 / std::sqrt(kPi) * wide_exp(-wide * wide) * sum);
+  return static_cast<double>(2 / std::sqrt(kWidePi) * wide_exp(-wide * wide) * sum);
 }
 
 }  // namespace sluice::eval::math

@@ -9,7 +9,6 @@ namespace sluice {
 namespace {
 
 using testing::ElementsAre;
-using Ints = std::vector<int64_t>;
 
 TEST(LabelEncoderTest, NumbersAndTexts) {
   const NodeRun numbers(Op::kLabelEncoder,

@@ -16,8 +16,8 @@ namespace {
 // Copies the elements of `from` at the given strides, starting at `start`, to `to` (dense, of
 // `dims`).
 template <typename T>
-void copy_strided(const T* from, int64_t start, const std::vector<int64_t>& strides,
-                  const std::vector<int64_t>& dims, T* to) {
+void copy_at_strides(const T* from, int64_t start, const std::vector<int64_t>& strides,
+                     const std::vector<int64_t>& dims, T* to) {
   const auto plan = make_row_plan(dims, {strides});
   const int64_t stride = plan.stride(0);
   for_each_row(plan, [&](int64_t out, const int64_t* at) {
@@ -37,7 +37,7 @@ Result<void> strided(EvalCall& call, size_t output, size_t input, std::vector<in
   SLUICE_ASSIGN(const Output y, call.output_like(output, input, std::move(dims)));
   if (y.count == 0) return {};
   return visit_width(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
-    copy_strided(x.as<T>(), start, strides, loop_dims, y.as<T>());
+    copy_at_strides(x.as<T>(), start, strides, loop_dims, y.as<T>());
     return {};
   });
 }

@@ -12,6 +12,8 @@
 
 namespace sluice {
 
+using Ints = std::vector<int64_t>;  // an attribute, or dims
+
 template <typename T>
 Tensor tensor_of(DType dtype, std::vector<int64_t> dims, const std::vector<T>& values) {
   Tensor tensor = make_tensor(dtype, std::move(dims));

@@ -24,12 +24,6 @@ Range integer_range(DType dtype) {
   return {0, std::ldexp(1.0, bits) - 1};
 }
 
-std::vector<double> doubles_of(const Input& input) {
-  std::vector<double> values(static_cast<size_t>(input.count));
-  if (input.count > 0) load_doubles(input.dtype, input.data, 0, input.count, values.data());
-  return values;
-}
-
 // Maps element `at` of x to its scale: one for all, one for each index of an axis, or one for each
 // block along it.
 struct ScaleMap {

@@ -63,14 +63,14 @@ class Random {
   bool has_spare_ = false;
 };
 
-constexpr int64_t kPiece = 1024;  // a multiple of the packed elements in a byte
+constexpr int64_t kDrawsAtOnce = 1024;  // a multiple of the packed elements in a byte
 
 Result<void> fill(EvalCall& call, DType dtype, std::vector<int64_t> dims,
                   const std::function<double()>& draw) {
   SLUICE_ASSIGN(const Output y, call.output(0, dtype, std::move(dims)));
-  double numbers[kPiece];
-  for (int64_t first = 0; first < y.count; first += kPiece) {
-    const int64_t count = std::min(kPiece, y.count - first);
+  double numbers[kDrawsAtOnce];
+  for (int64_t first = 0; first < y.count; first += kDrawsAtOnce) {
+    const int64_t count = std::min(kDrawsAtOnce, y.count - first);
     std::generate_n(numbers, count, draw);
     store_doubles(y.dtype, y.data, first, count, numbers);
   }

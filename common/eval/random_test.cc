@@ -13,7 +13,6 @@ namespace {
 using testing::Each;
 using testing::ElementsAre;
 using testing::FloatNear;
-using Ints = std::vector<int64_t>;
 
 constexpr int64_t kMany = 20000;
 

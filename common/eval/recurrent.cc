@@ -88,7 +88,8 @@ Result<Activation<T>> make_activation(const EvalCall& call, const std::string& n
 
 // Returns the next value of an attribute, its default when there are no more, or 0 when the
 // activation does not take it.
-double take(const std::vector<float>& values, size_t& next, const std::optional<double>& fallback) {
+double next_parameter(const std::vector<float>& values, size_t& next,
+                      const std::optional<double>& fallback) {
   if (!fallback) return 0;
   return next < values.size() ? static_cast<double>(values[next++]) : *fallback;
 }
@@ -112,8 +113,8 @@ Result<std::vector<Activation<T>>> activations(const EvalCall& call,
     const std::string& name = given.empty() ? usual[i % usual.size()] : given[i];
     const ActivationRow* row = find_activation(name);
     if (row == nullptr) return call.bad_value("unknown activation '{}'", name);
-    const auto alpha = static_cast<T>(take(alphas, alphas_used, row->alpha));
-    const auto beta = static_cast<T>(take(betas, betas_used, row->beta));
+    const auto alpha = static_cast<T>(next_parameter(alphas, alphas_used, row->alpha));
+    const auto beta = static_cast<T>(next_parameter(betas, betas_used, row->beta));
     if (i < first) continue;
     SLUICE_ASSIGN(auto made, make_activation<T>(call, name, alpha, beta));
     result.push_back(std::move(made));

@@ -148,17 +148,6 @@ std::vector<T> resize_axes(std::vector<T> values, std::vector<int64_t> dims,
   return values;
 }
 
-std::vector<double> doubles_of(const EvalCall& call, size_t input) {
-  std::vector<double> values(static_cast<size_t>(call.input(input).count));
-  for (size_t i = 0; i < values.size(); ++i) {
-    const Input& from = call.input(input);
-    values[i] = from.dtype == DType::kF32   ? static_cast<double>(from.as<float>()[i])
-                : from.dtype == DType::kF64 ? from.as<double>()[i]
-                                            : 0;
-  }
-  return values;
-}
-
 // Applies keep_aspect_ratio_policy: one scale for all named axes.
 void keep_aspect(const std::string& policy, std::vector<ResizeAxis>& axes) {
   if (policy == "stretch") return;
@@ -180,8 +169,8 @@ Result<std::vector<ResizeAxis>> find_axes(const EvalCall& call) {
   if (named.empty()) {
     for (int64_t i = 0; i < x.rank(); ++i) named.push_back(i);
   }
-  const auto roi = doubles_of(call, 1);
-  const auto scales = doubles_of(call, 2);
+  const auto roi = doubles_of(call.input(1));
+  const auto scales = doubles_of(call.input(2));
   const auto sizes = call.ints(3);
   const bool by_size = scales.empty();
   if ((by_size ? sizes.size() : scales.size()) != named.size())

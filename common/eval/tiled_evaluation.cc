@@ -283,10 +283,8 @@ class TermBuilder {
 
 namespace sluice {
 
-using namespace eval;  // the namespace of the kernels
-
 struct TiledEvaluation::TilePlan {
-  std::vector<Term> terms;
+  std::vector<eval::Term> terms;
   int32_t root = 0;
   // Tiles divide this axis; axes before it have extent 1 in a tile, those after it are whole.
   size_t axis = 0;
@@ -294,9 +292,9 @@ struct TiledEvaluation::TilePlan {
   int64_t pieces = 1;  // tiles for each index of the axes before
   size_t tiles = 1;
 
-  Box box(size_t tile) const {
+  eval::Box box(size_t tile) const {
     const std::vector<int64_t>& dims = terms[static_cast<size_t>(root)].dims;
-    Box box = Box::whole(dims);
+    eval::Box box = eval::Box::whole(dims);
     if (dims.empty()) return box;
     auto left = static_cast<int64_t>(tile);
     box.begin[axis] = left % pieces * rows;
@@ -317,13 +315,13 @@ TiledEvaluation::~TiledEvaluation() = default;
 
 Result<TiledEvaluation> TiledEvaluation::make(const Module& module, SegmentId segment,
                                               uint64_t tile_bytes) {
-  TermBuilder builder(module);
+  eval::TermBuilder builder(module);
   SLUICE_ASSIGN(const int32_t root, builder.add_segment(segment));
   builder.drop_unreachable(root);
   auto plan = std::make_unique<TilePlan>();
   plan->root = root;
   plan->terms = std::move(builder.terms);
-  const Term& term = plan->terms[static_cast<size_t>(root)];
+  const eval::Term& term = plan->terms[static_cast<size_t>(root)];
   const Type& type = module.type(module.segment(segment).type);
   if (term.dtype != type.dtype || term.dims != *type.extents()) {
     return make_error(ErrorCode::kBadGraph,
@@ -333,10 +331,10 @@ Result<TiledEvaluation> TiledEvaluation::make(const Module& module, SegmentId se
   }
   const bool is_empty = std::find(term.dims.begin(), term.dims.end(), 0) != term.dims.end();
   if (is_empty) plan->tiles = 0;
-  if (is_empty || term.dims.empty() || !has_whole_bytes(term.dtype))
+  if (is_empty || term.dims.empty() || !eval::has_whole_bytes(term.dtype))
     return TiledEvaluation(std::move(plan));
   // Bytes of one index of the axis.
-  uint64_t inner = bytes_of(term) / static_cast<uint64_t>(term.dims[0]);
+  uint64_t inner = eval::bytes_of(term) / static_cast<uint64_t>(term.dims[0]);
   while (inner > tile_bytes && plan->axis + 1 < term.dims.size())
     inner /= static_cast<uint64_t>(term.dims[++plan->axis]);
   const int64_t extent = term.dims[plan->axis];
@@ -350,13 +348,14 @@ Result<TiledEvaluation> TiledEvaluation::make(const Module& module, SegmentId se
 size_t TiledEvaluation::tiles() const { return plan_->tiles; }
 
 Result<TensorBytes> TiledEvaluation::evaluate(size_t tile) const {
-  const Term& term = plan_->terms[static_cast<size_t>(plan_->root)];
+  const eval::Term& term = plan_->terms[static_cast<size_t>(plan_->root)];
   if (term.dtype == DType::kString) return TensorBytes(term.owner->bytes);
-  if (!has_whole_bytes(term.dtype)) return TensorBytes(term.data, term.data + packed_bytes(term));
-  SLUICE_ASSIGN(const Piece piece,
-                BoxEvaluation(plan_->terms).evaluate(plan_->root, plan_->box(tile)));
-  TensorBytes bytes(bytes_of({.dtype = term.dtype, .dims = piece.view.dims}));
-  copy_strided(piece.view, width_of(term.dtype), bytes.data());
+  if (!eval::has_whole_bytes(term.dtype))
+    return TensorBytes(term.data, term.data + eval::packed_bytes(term));
+  SLUICE_ASSIGN(const eval::Piece piece,
+                eval::BoxEvaluation(plan_->terms).evaluate(plan_->root, plan_->box(tile)));
+  TensorBytes bytes(eval::bytes_of({.dtype = term.dtype, .dims = piece.view.dims}));
+  eval::copy_strided(piece.view, eval::width_of(term.dtype), bytes.data());
   return bytes;
 }
 

@@ -6,8 +6,6 @@
 namespace sluice::graphfile {
 namespace {
 
-using Builder = flatbuffers::FlatBufferBuilder;
-
 class GraphBufferWriter {
  public:
   GraphBufferWriter(const Module& module, const Mentioned& mentioned)
@@ -309,7 +307,7 @@ class GraphBufferWriter {
 
   const Module& module_;
   const Mentioned& mentioned_;
-  Builder builder_;
+  flatbuffers::FlatBufferBuilder builder_;
   TextTable ops_;
   TextTable attribute_names_;
   TextTable strings_;

@@ -5,9 +5,8 @@
 namespace sluice::graphfile {
 namespace {
 
-using Builder = flatbuffers::FlatBufferBuilder;
-
-flatbuffers::Offset<fb::GraphNames> graph_names(Builder& builder, const Graph& graph,
+flatbuffers::Offset<fb::GraphNames> graph_names(flatbuffers::FlatBufferBuilder& builder,
+                                                const Graph& graph,
                                                 const std::vector<int32_t>& onnx_ids) {
   TextRun values, nodes;
   std::vector<uint32_t> ends, origins;
@@ -47,7 +46,7 @@ std::vector<int32_t> used_onnx_nodes(const Module& module, TextRun& names) {
 }  // namespace
 
 flatbuffers::DetachedBuffer build_names_buffer(const Module& module, const Mentioned& mentioned) {
-  Builder builder(1 << 16);
+  flatbuffers::FlatBufferBuilder builder(1 << 16);
   TextRun onnx_nodes, names, symbols, option_names, option_values, passes;
   const std::vector<int32_t> onnx_ids = used_onnx_nodes(module, onnx_nodes);
   std::vector<flatbuffers::Offset<fb::GraphNames>> graphs;

@@ -22,7 +22,7 @@ Bytes counted(size_t size) {
 
 // Makes a small module with every feature: two graphs, symbols, every kind of constant and
 // attribute, placement, storage, names.
-Module example() {
+Module example_module() {
   Module m;
   m.level = Level::kPartitioned;
   m.last_stage = StageId::kPartition;
@@ -89,7 +89,7 @@ Result<Module> read(const Bytes& bytes) {
 Bytes written(Module& module) { return graph_bytes(module).value(); }
 
 TEST(GraphFile, RoundTripIsTheIdentity) {
-  Module module = example();
+  Module module = example_module();
   const Bytes bytes = written(module);
   EXPECT_EQ(written(module), bytes) << "the same module must give the same bytes";
   auto back = read(bytes);
@@ -114,7 +114,7 @@ TEST(GraphFile, RoundTripIsTheIdentity) {
 }
 
 TEST(GraphFile, NamesAreNotInTheStructureDigest) {
-  Module a = example(), b = example();
+  Module a = example_module(), b = example_module();
   b.root().inputs()[0]->set_name("another");
   b.options["opset"] = "22";
   EXPECT_EQ(structure_digest(a).value(), structure_digest(b).value());
@@ -126,7 +126,7 @@ TEST(GraphFile, NamesAreNotInTheStructureDigest) {
 }
 
 TEST(GraphFile, OptionsForLaterStagesAreInNoDigest) {
-  Module a = example(), b = example();
+  Module a = example_module(), b = example_module();
   b.options["math"] = "high_precision";  // sluice-subgraph-optimize reads it
   b.options["build.skip"] = "plan-memory";
   EXPECT_EQ(parse_graph_header(written(a))->file_digest,
@@ -174,7 +174,7 @@ TEST(GraphFile, ConstantsInOtherFilesStayThere) {
 // Damage is an error or, where it affects names, numbers with any value, or bytes of constants, it
 // still leaves a module that can be written.
 TEST(GraphFile, EveryDamagedByte) {
-  Module module = example();
+  Module module = example_module();
   const Bytes bytes = written(module);
   int refused = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -197,7 +197,7 @@ TEST(GraphFile, EveryDamagedByte) {
 // Several words at once become small numbers, large ones or each other's: ids and counts that look
 // valid and are not.
 TEST(GraphFile, ManyDamagedWords) {
-  Module module = example();
+  Module module = example_module();
   const Bytes bytes = written(module);
   const size_t words = bytes.size() / 4;
   std::mt19937 random(1);
@@ -218,7 +218,7 @@ TEST(GraphFile, ManyDamagedWords) {
 }
 
 TEST(GraphFile, EveryTruncation) {
-  Module module = example();
+  Module module = example_module();
   const Bytes bytes = written(module);
   for (size_t size = 0; size < bytes.size(); ++size) {
     auto back = read(Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)));
@@ -232,7 +232,7 @@ TEST(GraphFile, EveryTruncation) {
 }
 
 TEST(GraphFile, UnalignedBytesAreReadToo) {
-  Module module = example();
+  Module module = example_module();
   const Bytes bytes = written(module);
   Bytes shifted(bytes.size() + 1);
   std::memcpy(shifted.data() + 1, bytes.data(), bytes.size());

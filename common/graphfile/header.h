@@ -22,6 +22,12 @@ namespace sluice {
 
 inline constexpr size_t kGraphHeaderBytes = 128;
 inline constexpr uint32_t kGraphSchema = 4;
+inline constexpr uint64_t kGraphAlignment = 64;  // of every buffer and inline segment
+
+// The next offset at which a buffer or an inline segment may start.
+inline uint64_t graph_aligned(uint64_t offset) {
+  return (offset + kGraphAlignment - 1) / kGraphAlignment * kGraphAlignment;
+}
 
 struct GraphHeader {
   uint32_t schema = kGraphSchema;

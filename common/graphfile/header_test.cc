@@ -13,7 +13,7 @@ std::array<std::byte, kGraphHeaderBytes> printed(const GraphHeader& header) {
   return bytes;
 }
 
-GraphHeader example() {
+GraphHeader example_header() {
   GraphHeader header;
   header.level = 2;
   header.last_stage = 3;
@@ -27,7 +27,7 @@ GraphHeader example() {
 }
 
 TEST(GraphHeader, SurvivesPrintingAndParsing) {
-  const auto bytes = printed(example());
+  const auto bytes = printed(example_header());
   const GraphHeader back = *parse_graph_header(bytes);
   EXPECT_EQ(back.level, 2);
   EXPECT_EQ(back.last_stage, 3);
@@ -35,12 +35,12 @@ TEST(GraphHeader, SurvivesPrintingAndParsing) {
   EXPECT_EQ(back.names_bytes, 2000u);
   EXPECT_EQ(back.locations_bytes, 3000u);
   EXPECT_EQ(back.segment_bytes, uint64_t{1} << 40);
-  EXPECT_EQ(back.structure_digest, example().structure_digest);
-  EXPECT_EQ(back.file_digest, example().file_digest);
+  EXPECT_EQ(back.structure_digest, example_header().structure_digest);
+  EXPECT_EQ(back.file_digest, example_header().file_digest);
 }
 
 TEST(GraphHeader, EveryChangedBitIsAnError) {
-  const auto bytes = printed(example());
+  const auto bytes = printed(example_header());
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     auto changed = bytes;
     changed[bit / 8] ^= std::byte{1} << (bit % 8);
@@ -49,10 +49,10 @@ TEST(GraphHeader, EveryChangedBitIsAnError) {
 }
 
 TEST(GraphHeader, ShortAndNewerFiles) {
-  const auto bytes = printed(example());
+  const auto bytes = printed(example_header());
   EXPECT_EQ(parse_graph_header(std::span(bytes).first(127)).error().code, ErrorCode::kBadFile);
   EXPECT_EQ(parse_graph_header({}).error().code, ErrorCode::kBadFile);
-  GraphHeader newer = example();
+  GraphHeader newer = example_header();
   newer.schema = kGraphSchema + 1;
   EXPECT_EQ(parse_graph_header(printed(newer)).error().code, ErrorCode::kNewerSchema);
   EXPECT_TRUE(is_graph_file(bytes));

@@ -73,10 +73,7 @@ Result<void> read_locations(const fb::Locations& locations, const FileTables& ta
 
 namespace {
 
-constexpr uint64_t kAlignment = 64;
 constexpr uintptr_t kLoadAlignment = 8;  // of 64-bit fields in a FlatBuffer
-
-uint64_t aligned(uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
 
 struct Sections {
   std::span<const std::byte> graph, names, locations, segments;
@@ -87,7 +84,7 @@ Result<Sections> split(std::span<const std::byte> bytes, const GraphHeader& head
   const auto take = [&](uint64_t length, std::span<const std::byte>& section) {
     if (offset > bytes.size() || length > bytes.size() - offset) return false;
     section = bytes.subspan(offset, length);
-    offset = aligned(offset + length);
+    offset = graph_aligned(offset + length);
     return true;
   };
   Sections sections;

@@ -10,15 +10,10 @@
 namespace sluice {
 namespace {
 
-using namespace graphfile;
-
-constexpr uint64_t kAlignment = 64;  // of every buffer and inline segment
 // Nodes and values; FlatBuffers stop at 2 GiB.
 constexpr size_t kItemLimit = size_t{24} * 1000 * 1000;
 
 constexpr size_t kMaxGathered = 1 << 20;  // written at once: each write to a pipe wakes its reader
-
-uint64_t aligned(uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
 
 std::span<const std::byte> bytes_of(const flatbuffers::DetachedBuffer& buffer) {
   return std::as_bytes(std::span(buffer.data(), buffer.size()));
@@ -26,7 +21,7 @@ std::span<const std::byte> bytes_of(const flatbuffers::DetachedBuffer& buffer) {
 
 // The constants that follow the buffers, each digest once, and the rows with the location of every
 // constant.
-struct Placement {
+struct SegmentPlacement {
   std::vector<std::span<const std::byte>> inline_bytes;
   uint64_t inline_size = 0;
   flatbuffers::DetachedBuffer locations;
@@ -54,9 +49,9 @@ class SegmentKeeper {
   uint64_t added_ = 0;
 };
 
-Result<Placement> place_segments(const Module& module, const Mentioned& mentioned,
-                                 const WriteGraphOptions& options) {
-  Placement placement;
+Result<SegmentPlacement> place_segments(const Module& module, const graphfile::Mentioned& mentioned,
+                                        const WriteGraphOptions& options) {
+  SegmentPlacement placement;
   std::map<Digest, uint64_t> placed;
   flatbuffers::FlatBufferBuilder builder(1 << 12);
   std::vector<flatbuffers::Offset<fb::Location>> rows;
@@ -82,12 +77,12 @@ Result<Placement> place_segments(const Module& module, const Mentioned& mentione
     if (inserted) {
       SLUICE_ASSIGN(const auto bytes, module.bytes(id));
       placement.inline_bytes.push_back(bytes);
-      placement.inline_size = aligned(placement.inline_size + bytes.size());
+      placement.inline_size = graph_aligned(placement.inline_size + bytes.size());
     }
     rows.push_back(fb::CreateLocation(builder, file_id, fb::Where::here, 0, found->second));
   }
-  TextRun option_names, option_values;
-  add_options(module, OptionUse::kUnread, option_names, option_values);
+  graphfile::TextRun option_names, option_values;
+  graphfile::add_options(module, graphfile::OptionUse::kUnread, option_names, option_values);
   const auto rows_offset = builder.CreateVector(rows);
   const auto names_offset = option_names.build(builder);
   builder.Finish(
@@ -112,10 +107,10 @@ template <typename Put>
 Result<void> emit(Module& module, const WriteGraphOptions& options, Put put) {
   if (!options.is_compact) module.compact();
   SLUICE_TRY(check_size(module));
-  const Mentioned mentioned(module);
-  const flatbuffers::DetachedBuffer graph = build_graph_buffer(module, mentioned);
-  const flatbuffers::DetachedBuffer names = build_names_buffer(module, mentioned);
-  SLUICE_ASSIGN(const Placement placement, place_segments(module, mentioned, options));
+  const graphfile::Mentioned mentioned(module);
+  const flatbuffers::DetachedBuffer graph = graphfile::build_graph_buffer(module, mentioned);
+  const flatbuffers::DetachedBuffer names = graphfile::build_names_buffer(module, mentioned);
+  SLUICE_ASSIGN(const SegmentPlacement placement, place_segments(module, mentioned, options));
   GraphHeader header;
   header.level = static_cast<uint8_t>(module.level);
   header.last_stage = static_cast<uint8_t>(module.last_stage);
@@ -150,10 +145,10 @@ Result<void> write_graph(Module& module, FileWriter& writer, const WriteGraphOpt
     }
     if (bytes.size() > kMaxGathered) {
       SLUICE_TRY(writer.write(bytes));
-      return writer.pad_to(kAlignment);
+      return writer.pad_to(kGraphAlignment);
     }
     gathered.insert(gathered.end(), bytes.begin(), bytes.end());
-    gathered.resize(aligned(gathered.size()));
+    gathered.resize(graph_aligned(gathered.size()));
     return {};
   }));
   return writer.write(gathered);
@@ -170,7 +165,7 @@ Result<std::vector<std::byte>> graph_bytes(Module& module, const WriteGraphOptio
   std::vector<std::byte> result;
   SLUICE_TRY(emit(module, options, [&](std::span<const std::byte> bytes) -> Result<void> {
     result.insert(result.end(), bytes.begin(), bytes.end());
-    result.resize(aligned(result.size()));
+    result.resize(graph_aligned(result.size()));
     return {};
   }));
   return result;
@@ -179,7 +174,7 @@ Result<std::vector<std::byte>> graph_bytes(Module& module, const WriteGraphOptio
 Result<Digest> structure_digest(Module& module) {
   module.compact();
   SLUICE_TRY(check_size(module));
-  return sha256(bytes_of(build_graph_buffer(module, Mentioned(module))));
+  return sha256(bytes_of(graphfile::build_graph_buffer(module, graphfile::Mentioned(module))));
 }
 
 }  // namespace sluice

@@ -59,6 +59,8 @@ enum class GraphRole : uint8_t {
   kSubgraph = 4,    // called by a part; one engine
   kExpression = 5,  // of a constant expression; owned by segments
 };
+inline constexpr std::string_view kGraphRoleNames[] = {"root", "body",     "fused",
+                                                       "part", "subgraph", "expression"};
 
 // A generated or prebuilt kernel: an entry of an ELF object.
 struct Kernel {

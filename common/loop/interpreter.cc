@@ -8,8 +8,6 @@
 namespace sluice::loop {
 namespace {
 
-size_t at(int32_t id) { return static_cast<size_t>(id); }
-
 // A buffer with known extents.
 struct Memory {
   std::byte* data = nullptr;

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -32,6 +33,9 @@ using BufferId = int32_t;       // into LoopGraph::buffers
 using AxisId = int32_t;         // into Nest::axes
 using InstructionId = int32_t;  // into Nest::instructions
 using AccumulatorId = int32_t;  // into Nest::accumulators
+
+// An id as an index into its list.
+inline size_t at(int32_t id) { return static_cast<size_t>(id); }
 
 // Elements of less than 8 bits lie packed in bytes, in row-major order, the first in the low bits.
 // A buffer of such is accessed by the byte: its index is one number.
@@ -97,6 +101,11 @@ enum class Combine : uint8_t {
   kArgMin,
   kCarry,  // the next value is `value`, whatever it was: iterations run one after the other
 };
+
+// Returns true when an accumulator has a position.
+inline bool is_arg(Combine combine) {
+  return combine == Combine::kArgMax || combine == Combine::kArgMin;
+}
 
 struct Accumulator {
   Combine combine = Combine::kSum;
@@ -183,5 +192,8 @@ DType register_dtype(DType dtype);
 bool is_register_dtype(DType dtype);  // instructions can have it
 // The bits of what is loaded and stored at once: an element, or a byte of packed ones.
 int access_bits(DType dtype);
+// The bits of a number: 1 of bool.
+inline int number_bits(DType dtype) { return dtype == DType::kBool ? 1 : dtype_bits(dtype); }
+inline bool is_real(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
 
 }  // namespace sluice::loop

@@ -20,6 +20,7 @@
 
 namespace sluice::loop {
 
+using Id = InstructionId;                 // in the rules of operators
 using Index = std::vector<ExpressionId>;  // one expression per dim of a value
 
 class Lowering;

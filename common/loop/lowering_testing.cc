@@ -121,7 +121,7 @@ struct Stored {
   std::vector<int64_t> places;
 };
 
-int64_t stored_extent(const StoredAxis& axis, const Sizes& capacity) {
+int64_t axis_extent(const StoredAxis& axis, const Sizes& capacity) {
   if (axis.modulus > 0) return axis.modulus;
   return (capacity[static_cast<size_t>(axis.dim)] + axis.divisor - 1) / axis.divisor;
 }
@@ -130,7 +130,7 @@ int64_t place_of(const Buffer& buffer, const Sizes& capacity, const Sizes& index
   int64_t place = 0;
   for (const StoredAxis& axis : buffer.storage) {
     const int64_t part = index[static_cast<size_t>(axis.dim)] / axis.divisor;
-    place = place * stored_extent(axis, capacity) + (axis.modulus > 0 ? part % axis.modulus : part);
+    place = place * axis_extent(axis, capacity) + (axis.modulus > 0 ? part % axis.modulus : part);
   }
   return place;
 }
@@ -152,7 +152,7 @@ Result<Stored> stored(const LoopGraph& graph, const Buffer& buffer, const Sizes&
     capacity.push_back(extent);
   }
   int64_t elements = 1;
-  for (const StoredAxis& axis : buffer.storage) elements *= stored_extent(axis, capacity);
+  for (const StoredAxis& axis : buffer.storage) elements *= axis_extent(axis, capacity);
   Stored result;
   result.bytes.resize(dtype_bytes(buffer.dtype, static_cast<uint64_t>(elements)), std::byte{0xa5});
   Sizes index(dims.size(), 0);
@@ -162,14 +162,14 @@ Result<Stored> stored(const LoopGraph& graph, const Buffer& buffer, const Sizes&
   return result;
 }
 
-size_t width_of(DType dtype) { return static_cast<size_t>(dtype_bits(dtype)) / 8; }
+size_t byte_width(DType dtype) { return static_cast<size_t>(dtype_bits(dtype)) / 8; }
 
 void pack(const Tensor& tensor, Stored& into) {
   if (is_packed(tensor.dtype)) {
     std::ranges::copy(tensor.bytes, into.bytes.begin());
     return;
   }
-  const size_t width = width_of(tensor.dtype);
+  const size_t width = byte_width(tensor.dtype);
   for (size_t i = 0; i < into.places.size(); ++i)
     std::memcpy(into.bytes.data() + static_cast<size_t>(into.places[i]) * width,
                 tensor.bytes.data() + i * width, width);
@@ -191,7 +191,7 @@ double epsilon(DType dtype) {
 }
 
 bool are_equal(DType dtype, const std::byte* a, const std::byte* b, double ulps) {
-  if (std::memcmp(a, b, width_of(dtype)) == 0) return true;
+  if (std::memcmp(a, b, byte_width(dtype)) == 0) return true;
   if (!dtype_is_float(dtype)) return false;
   double x = 0, y = 0;
   eval::load_doubles(dtype, a, 0, 1, &x);
@@ -218,7 +218,7 @@ std::string difference_of_bytes(const Tensor& expected, const Stored& found) {
 }
 
 std::string difference(const Tensor& expected, const Stored& found, double ulps) {
-  const size_t width = width_of(expected.dtype);
+  const size_t width = byte_width(expected.dtype);
   if (found.places.size() != *element_count(expected.dims))
     return fmt::format("{} elements instead of {}", found.places.size(), dims_text(expected.dims));
   if (is_packed(expected.dtype)) return difference_of_bytes(expected, found);
@@ -290,7 +290,7 @@ Result<LoopGraph> through_text(const LoopGraph& graph) {
   return parsed;
 }
 
-Result<std::string> compare(const LoweringCase& test) {
+Result<std::string> compare_with_evaluator(const LoweringCase& test) {
   SLUICE_ASSIGN(const Module module, parsed(test));
   const Graph& graph = module.root();
   const Node& node = *graph.nodes().begin();
@@ -330,7 +330,7 @@ std::string one_node(const std::string& inputs, const std::string& node) {
 void set_loops_runner(LoopsRunner own) { runner() = std::move(own); }
 
 std::string lowering_difference(const LoweringCase& test) {
-  auto result = compare(test);
+  auto result = compare_with_evaluator(test);
   return result ? *result : result.error().message;
 }
 

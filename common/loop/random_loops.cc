@@ -544,8 +544,6 @@ void LoopMaker::load_locally() {
 
 // ---- accumulators
 
-bool is_arg(Combine combine) { return combine == Combine::kArgMax || combine == Combine::kArgMin; }
-
 void LoopMaker::begin_accumulators() {
   Nest& nest = graph_.nests.back();
   for (int64_t count = dice_.pick(0, 2); count > 0; --count) {

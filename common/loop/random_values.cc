@@ -46,11 +46,9 @@ constexpr FunctionRow kFunctions[] = {
 
 constexpr double kFunctionUlps = 8;
 
-int width_of(DType dtype) { return dtype == DType::kBool ? 1 : dtype_bits(dtype); }
-
 // The largest magnitude that both signs have; of unsigned dtypes the largest.
 double limit_of(DType dtype) {
-  return std::ldexp(1.0, width_of(dtype) - (dtype_is_signed(dtype) ? 1 : 0)) - 1;
+  return std::ldexp(1.0, number_bits(dtype) - (dtype_is_signed(dtype) ? 1 : 0)) - 1;
 }
 
 Known wrapping(Known value) {
@@ -59,8 +57,6 @@ Known wrapping(Known value) {
 }
 
 }  // namespace
-
-bool is_real(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
 
 double epsilon_of(DType dtype) {
   switch (dtype) {
@@ -108,7 +104,7 @@ Known ValueMaker::constant(DType dtype, double value) {
   } else if (dtype == DType::kF64) {
     instruction.bits = std::bit_cast<uint64_t>(value);
   } else {
-    const int width = width_of(dtype);
+    const int width = number_bits(dtype);
     instruction.bits = static_cast<uint64_t>(static_cast<int64_t>(value));
     if (width < 64) instruction.bits &= (uint64_t{1} << width) - 1;
   }
@@ -125,7 +121,7 @@ Known ValueMaker::random_constant(DType dtype) {
 Known ValueMaker::extreme_constant(DType dtype, bool is_largest) {
   if (is_real(dtype)) return constant(dtype, is_largest ? HUGE_VAL : -HUGE_VAL);
   Known made = constant(dtype, 0);
-  const int width = width_of(dtype);
+  const int width = number_bits(dtype);
   const uint64_t all = ~uint64_t{0} >> (64 - width);
   const uint64_t sign = dtype_is_signed(dtype) ? uint64_t{1} << (width - 1) : 0;
   nest_.instructions[static_cast<size_t>(made.id)].bits = is_largest ? all ^ sign : sign;

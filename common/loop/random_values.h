@@ -41,7 +41,6 @@ inline constexpr double kInputBound = 4;  // of floats in memory
 inline constexpr int kInputFraction = 3;
 inline constexpr double kIntegerBound = 40;  // of integers in memory; unsigned ones are positive
 
-bool is_real(DType dtype);  // f32, f64
 double epsilon_of(DType dtype);
 
 // Takes note of the rounding of a float that was computed without it.

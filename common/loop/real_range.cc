@@ -9,8 +9,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-bool is_real(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
-
 RealRange constant_range(const Instruction& own) {
   if (!is_real(own.dtype)) return {};
   const double value = own.dtype == DType::kF64
@@ -30,7 +28,7 @@ RealRange type_range(DType dtype) {
 }
 
 // Results are rounded to f32 or f64: the next number outside is enough for both.
-RealRange rounded(double low, double high, bool may_be_nan) {
+RealRange rounded_outward(double low, double high, bool may_be_nan) {
   const auto infinity = std::numeric_limits<float>::infinity();
   const float below = std::nextafter(static_cast<float>(low), -infinity);
   const float above = std::nextafter(static_cast<float>(high), infinity);
@@ -41,8 +39,8 @@ RealRange sum(const RealRange& a, const RealRange& b) {
   const bool meets =
       (a.low == -kInfinity && b.high == kInfinity) || (a.high == kInfinity && b.low == -kInfinity);
   const double low = a.low + b.low, high = a.high + b.high;
-  return rounded(std::isnan(low) ? -kInfinity : low, std::isnan(high) ? kInfinity : high,
-                 a.may_be_nan || b.may_be_nan || meets);
+  return rounded_outward(std::isnan(low) ? -kInfinity : low, std::isnan(high) ? kInfinity : high,
+                         a.may_be_nan || b.may_be_nan || meets);
 }
 
 RealRange negated(const RealRange& a) { return {-a.high, -a.low, a.may_be_nan}; }
@@ -75,7 +73,7 @@ class Ranges {
     const DType from = nest_.instructions[static_cast<size_t>(own.operands[0])].dtype;
     if (!is_real(own.dtype)) return {};
     const RealRange x = is_real(from) ? operand(own, 0) : type_range(from);
-    return rounded(x.low, x.high, x.may_be_nan);
+    return rounded_outward(x.low, x.high, x.may_be_nan);
   }
 
   RealRange select(const Instruction& own) const {

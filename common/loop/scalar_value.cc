@@ -127,17 +127,15 @@ T compute_float(ScalarOp op, T a, T b) {
 
 // ---- integers, in 64 bits: the caller takes the result modulo 2^bits
 
-int width_of(DType dtype) { return dtype == DType::kBool ? 1 : dtype_bits(dtype); }
-
 uint64_t truncated(DType dtype, uint64_t value) {
-  const int bits = width_of(dtype);
+  const int bits = number_bits(dtype);
   return bits == 64 ? value : value & ((uint64_t{1} << bits) - 1);
 }
 
 // Returns a value as an i64: signed ones are extended by their sign.
 int64_t integer_of(DType dtype, uint64_t value) {
   if (!dtype_is_signed(dtype)) return static_cast<int64_t>(value);
-  const int spare = 64 - width_of(dtype);
+  const int spare = 64 - number_bits(dtype);
   return static_cast<int64_t>(value << spare) >> spare;
 }
 
@@ -266,7 +264,7 @@ uint64_t compute_number(ScalarOp op, DType dtype, const Operands& x, bool& fault
     return bits_of(compute_float(op, float_of<float>(x[0]), float_of<float>(x[1])));
   if (dtype == DType::kF64)
     return bits_of(compute_float(op, float_of<double>(x[0]), float_of<double>(x[1])));
-  const int width = width_of(dtype);
+  const int width = number_bits(dtype);
   if (!dtype_is_signed(dtype))
     return truncated(dtype, compute_integer(op, x[0], x[1], width, fault));
   return truncated(

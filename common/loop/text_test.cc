@@ -14,7 +14,7 @@ std::string printed(const std::string& text) {
   return print_loops(*graph);
 }
 
-std::string error_of(const std::string& line) {
+std::string parse_error_of(const std::string& line) {
   const std::string text = "loops 1\nsize n0 = dim 0 in [0, 9] nominal 4\n" + line;
   auto graph = parse_loops(text, "t");
   if (graph) return "parsed";
@@ -134,21 +134,23 @@ nest for i0 < -9223372036854775808 {
 TEST(LoopTextTest, Errors) {
   EXPECT_EQ(parse_loops("loops 2", "t").error().message,
             "t:1:7: the version of the text is 2, it must be in [1, 1]");
-  EXPECT_EQ(error_of("size n0 = dim 1 in [0, 9] nominal 4"), "t:3:6: there is another symbol 'n0'");
-  EXPECT_EQ(error_of("size n1 = dim 1 in [9, 0] nominal 4"),
+  EXPECT_EQ(parse_error_of("size n0 = dim 1 in [0, 9] nominal 4"),
+            "t:3:6: there is another symbol 'n0'");
+  EXPECT_EQ(parse_error_of("size n1 = dim 1 in [9, 0] nominal 4"),
             "t:3:24: the highest value is 0, it must be in [9, 9223372036854775807]");
-  EXPECT_EQ(error_of("buffer x: f32[m]"), "t:3:15: there is no symbol 'm' above");
-  EXPECT_EQ(error_of("nest { sweep { %1: f32 = constant 0 } }"),
+  EXPECT_EQ(parse_error_of("buffer x: f32[m]"), "t:3:15: there is no symbol 'm' above");
+  EXPECT_EQ(parse_error_of("nest { sweep { %1: f32 = constant 0 } }"),
             "t:3:16: the next number of an instruction is 0");
-  EXPECT_EQ(error_of("nest { sweep { %0: i8 = constant 128 } }"), "t:3:34: '128' is no i8");
-  EXPECT_EQ(error_of("nest { sweep { %0: f32 = plus %1, %2 } }"),
+  EXPECT_EQ(parse_error_of("nest { sweep { %0: i8 = constant 128 } }"), "t:3:34: '128' is no i8");
+  EXPECT_EQ(parse_error_of("nest { sweep { %0: f32 = plus %1, %2 } }"),
             "t:3:26: there is no operation 'plus'");
-  EXPECT_EQ(error_of("nest { sweep { store y[] = %0 } }"), "t:3:22: there is no buffer 'y' above");
-  EXPECT_EQ(error_of("nest { sweep { $0: f32 = mean of %0 from %0 } }"),
+  EXPECT_EQ(parse_error_of("nest { sweep { store y[] = %0 } }"),
+            "t:3:22: there is no buffer 'y' above");
+  EXPECT_EQ(parse_error_of("nest { sweep { $0: f32 = mean of %0 from %0 } }"),
             "t:3:26: expected how values are combined (sum, max, …), found 'mean'");
-  EXPECT_EQ(error_of("nest { sweep { %99999999999: f32 = constant 0 } }"),
+  EXPECT_EQ(parse_error_of("nest { sweep { %99999999999: f32 = constant 0 } }"),
             "t:3:16: '99999999999' is no number of an instruction");
-  EXPECT_EQ(error_of("nest for i0 < n0 {"), "t:3:19: expected 'sweep', found the end");
+  EXPECT_EQ(parse_error_of("nest for i0 < n0 {"), "t:3:19: expected 'sweep', found the end");
 }
 
 }  // namespace

@@ -12,8 +12,6 @@ namespace {
 // More axes than tensors have. The time to generate code rises with their cube: 13 s for 200.
 constexpr size_t kMaxAxes = 64;
 
-size_t at(int32_t id) { return static_cast<size_t>(id); }
-
 template <typename T>
 bool has(const std::vector<T>& list, int32_t id) {
   return id >= 0 && at(id) < list.size();
@@ -328,8 +326,6 @@ Result<void> LoopVerifier::check_scalar(const Instruction& own) const {
     return broken("it is {}, not {}", dtype_name(own.dtype), dtype_name(result));
   return {};
 }
-
-bool is_arg(Combine combine) { return combine == Combine::kArgMax || combine == Combine::kArgMin; }
 
 // Reads of accumulators, and their positions.
 Result<void> LoopVerifier::check_read(const Instruction& own) const {

@@ -46,7 +46,7 @@ LoopGraph row() {
 }
 
 // Returns the error of the row with `from` replaced by `to`.
-std::string error_of(const std::string& from, const std::string& to) {
+std::string error_with(const std::string& from, const std::string& to) {
   std::string text = kRow;
   const size_t place = text.find(from);
   if (place == std::string::npos) return "there is no " + from;
@@ -72,9 +72,9 @@ TEST(LoopVerifyTest, ARowVerifies) {
 }
 
 TEST(LoopVerifyTest, Sizes) {
-  EXPECT_EQ(error_of("dim 0 in", "dim 1 in"), "symbol n0: dim 1 of the operands is 8");
-  EXPECT_EQ(error_of("dim 0 in", "dim 5 in"), "symbol n0: the operands have no dim 5");
-  EXPECT_EQ(error_of("in [1, 64]", "in [-1, 64]"), "symbol n0: it may be -1");
+  EXPECT_EQ(error_with("dim 0 in", "dim 1 in"), "symbol n0: dim 1 of the operands is 8");
+  EXPECT_EQ(error_with("dim 0 in", "dim 5 in"), "symbol n0: the operands have no dim 5");
+  EXPECT_EQ(error_with("in [1, 64]", "in [-1, 64]"), "symbol n0: it may be -1");
   EXPECT_EQ(error_after([](LoopGraph& graph, Nest&) { graph.symbols[0].nominal = 0; }),
             "symbol n0: its nominal value is 0");
   EXPECT_EQ(error_after([](LoopGraph& graph, Nest&) { graph.expressions.symbol(0).low = 65; }),
@@ -100,21 +100,22 @@ TEST(LoopVerifyTest, Symbols) {
 }
 
 TEST(LoopVerifyTest, Buffers) {
-  EXPECT_EQ(error_of("x2: i64[n0]", "x2: string[n0]"), "buffer 2: its elements are string");
-  EXPECT_EQ(error_of("x2: i64[n0]", "x2: i64[n0] local"), "verifies");
-  EXPECT_EQ(error_of("x1: f16[n0, 8]", "x1: f16[n0, 8] local"),
+  EXPECT_EQ(error_with("x2: i64[n0]", "x2: string[n0]"), "buffer 2: its elements are string");
+  EXPECT_EQ(error_with("x2: i64[n0]", "x2: i64[n0] local"), "verifies");
+  EXPECT_EQ(error_with("x1: f16[n0, 8]", "x1: f16[n0, 8] local"),
             "buffer 2: an operand after row-local buffers");
-  EXPECT_EQ(error_of("x2: i64[n0]", "x2: i64[n0] capacity [64, 1]"),
+  EXPECT_EQ(error_with("x2: i64[n0]", "x2: i64[n0] capacity [64, 1]"),
             "buffer 2: capacity of 2 dims, 1 dims");
-  EXPECT_EQ(error_of("x1: f16[n0, 8]", "x1: f16[n0, 8] stored [0]"),
+  EXPECT_EQ(error_with("x1: f16[n0, 8]", "x1: f16[n0, 8] stored [0]"),
             "buffer 1: dim 1 is not stored");
-  EXPECT_EQ(error_of("x1: f16[n0, 8]", "x1: f16[n0, 8] stored [0, 1, 1 mod 4]"),
+  EXPECT_EQ(error_with("x1: f16[n0, 8]", "x1: f16[n0, 8] stored [0, 1, 1 mod 4]"),
             "buffer 1: stored axes of dim 1 overlap or leave gaps");
-  EXPECT_EQ(error_of("x1: f16[n0, 8]", "x1: f16[n0, 8] stored [0, 1 by 8, 1 mod 4]"),
+  EXPECT_EQ(error_with("x1: f16[n0, 8]", "x1: f16[n0, 8] stored [0, 1 by 8, 1 mod 4]"),
             "buffer 1: stored axes of dim 1 overlap or leave gaps");
-  EXPECT_EQ(error_of("x1: f16[n0, 8]", "x1: f16[n0, 8] stored [1 by 4, 0, 1 by 2 mod 2, 1 mod 2]"),
-            "verifies");
-  EXPECT_EQ(error_of("x1: f16[n0, 8]", "x1: f16[n0, 8] stored [0, 1, 2]"),
+  EXPECT_EQ(
+      error_with("x1: f16[n0, 8]", "x1: f16[n0, 8] stored [1 by 4, 0, 1 by 2 mod 2, 1 mod 2]"),
+      "verifies");
+  EXPECT_EQ(error_with("x1: f16[n0, 8]", "x1: f16[n0, 8] stored [0, 1, 2]"),
             "buffer 1: a stored axis of dim 2");
   EXPECT_EQ(error_after([](LoopGraph& graph, Nest& nest) {
               graph.buffers[1].dims[1] = graph.expressions.symbol_expression(nest.axes[0].symbol);
@@ -127,25 +128,26 @@ TEST(LoopVerifyTest, Buffers) {
 }
 
 TEST(LoopVerifyTest, Extents) {
-  EXPECT_EQ(error_of("t3: f32[8]", "t3: f32[-8]"), "buffer 3: a dim of -8");
-  EXPECT_EQ(error_of("nominal 4", "nominal 65"), "symbol n0: its nominal value is 65");
+  EXPECT_EQ(error_with("t3: f32[8]", "t3: f32[-8]"), "buffer 3: a dim of -8");
+  EXPECT_EQ(error_with("nominal 4", "nominal 65"), "symbol n0: its nominal value is 65");
   std::string ones = "1";
   for (int i = 0; i < 64; ++i) ones += ", 1";
-  EXPECT_EQ(error_of("t3: f32[8]", "t3: f32[" + ones + "]"), "buffer 3: 65 dims, 64 are the limit");
+  EXPECT_EQ(error_with("t3: f32[8]", "t3: f32[" + ones + "]"),
+            "buffer 3: 65 dims, 64 are the limit");
 }
 
 TEST(LoopVerifyTest, KnownIndices) {
-  EXPECT_EQ(error_of("load x1[i0, i1]\n", "load x1[i0, i1 + 1]\n"),
+  EXPECT_EQ(error_with("load x1[i0, i1]\n", "load x1[i0, i1 + 1]\n"),
             "nest 0: sweep 1: %2: index i1 + 1 is from 1 to 8, the dim is 8");
-  EXPECT_EQ(error_of("store t3[i1]", "store t3[i1 - 1]"),
+  EXPECT_EQ(error_with("store t3[i1]", "store t3[i1 - 1]"),
             "nest 0: sweep 1: store 0: index i1 - 1 is from -1 to 6, the dim is 8");
-  EXPECT_EQ(error_of("load x1[i0, i1]\n", "load x1[i0, v0 + 1]\n"), "verifies");
-  EXPECT_EQ(error_of("sweep for i2 < 8", "sweep for i2 < 9"),
+  EXPECT_EQ(error_with("load x1[i0, i1]\n", "load x1[i0, v0 + 1]\n"), "verifies");
+  EXPECT_EQ(error_with("sweep for i2 < 8", "sweep for i2 < 9"),
             "nest 0: sweep 2: %8: index i2 is from 0 to 8, the dim is 8");
 }
 
 TEST(LoopVerifyTest, Axes) {
-  EXPECT_EQ(error_of("for i1 < 8", "for i1 < i0"),
+  EXPECT_EQ(error_with("for i1 < 8", "for i1 < i0"),
             "nest 0: axis 1: i0 has symbols that are no sizes");
   EXPECT_EQ(error_after([](LoopGraph&, Nest& nest) { nest.outer = 4; }),
             "nest 0: 4 of 3 axes are outer ones");
@@ -156,16 +158,16 @@ TEST(LoopVerifyTest, Axes) {
 }
 
 TEST(LoopVerifyTest, Scopes) {
-  EXPECT_EQ(error_of("load t3[i2]", "load t3[i1]"),
+  EXPECT_EQ(error_with("load t3[i2]", "load t3[i1]"),
             "nest 0: sweep 2: %8: i1 has symbols that are not known here");
-  EXPECT_EQ(error_of("load x1[i0, i1]", "load x1[i0, v0]"), "verifies");
-  EXPECT_EQ(error_of("%3: f32 = load x1[i0, i1 + 1] if 0 <= i1 + 1 < 8 else %1",
-                     "%3: f32 = load x1[i0, i1 + 1] if 0 <= i1 + 1 < 8 else %4"),
+  EXPECT_EQ(error_with("load x1[i0, i1]", "load x1[i0, v0]"), "verifies");
+  EXPECT_EQ(error_with("%3: f32 = load x1[i0, i1 + 1] if 0 <= i1 + 1 < 8 else %1",
+                       "%3: f32 = load x1[i0, i1 + 1] if 0 <= i1 + 1 < 8 else %4"),
             "nest 0: sweep 1: %3: %4 is not known here");
-  EXPECT_EQ(error_of("cast %8", "cast %4"), "nest 0: sweep 2: %11: %4 is not known here");
-  EXPECT_EQ(error_of("cast %8", "cast %1"), "verifies");
-  EXPECT_EQ(error_of("add %2, %3", "add %2, %99"), "nest 0: sweep 1: %4: there is no %99");
-  EXPECT_EQ(error_of("store y0[i0, i2] = %10", "store y0[i0, i2] = %4"),
+  EXPECT_EQ(error_with("cast %8", "cast %4"), "nest 0: sweep 2: %11: %4 is not known here");
+  EXPECT_EQ(error_with("cast %8", "cast %1"), "verifies");
+  EXPECT_EQ(error_with("add %2, %3", "add %2, %99"), "nest 0: sweep 1: %4: there is no %99");
+  EXPECT_EQ(error_with("store y0[i0, i2] = %10", "store y0[i0, i2] = %4"),
             "nest 0: sweep 2: store 0: %4 is not known here");
 }
 
@@ -182,21 +184,22 @@ TEST(LoopVerifyTest, Order) {
 
 TEST(LoopVerifyTest, Instructions) {
   const std::string at4 = "nest 0: sweep 1: %4: ", at6 = "nest 0: sweep 1: %6: ";
-  EXPECT_EQ(error_of("%2: f32 = load", "%2: f64 = load"),
+  EXPECT_EQ(error_with("%2: f32 = load", "%2: f64 = load"),
             "nest 0: sweep 1: %2: it is f64, elements are f32");
-  EXPECT_EQ(error_of("load x1[i0, i1]", "load x1[i0]"),
+  EXPECT_EQ(error_with("load x1[i0, i1]", "load x1[i0]"),
             "nest 0: sweep 1: %2: an index of 1 numbers for 2 dims");
-  EXPECT_EQ(error_of("%4: f32 = add %2, %3", "%4: f32 = add %2, %0"), at4 + "%0 is i64, not f32");
-  EXPECT_EQ(error_of("%4: f32 = add %2, %3", "%4: f64 = add %2, %3"), at4 + "it is f64, not f32");
-  EXPECT_EQ(error_of("%4: f32 = add %2, %3", "%4: f32 = and %2, %3"), at4 + "and of f32");
-  EXPECT_EQ(error_of("%4: f32 = add %2, %3", "%4: f16 = cast %2"), at4 + "its dtype is f16");
-  EXPECT_EQ(error_of("%4: f32 = add %2, %3", "%4: i64 = bitcast %2"), at4 + "bits of f32 as i64");
-  EXPECT_EQ(error_of("%4: f32 = add %2, %3", "%4: f32 = test 0 <= i1 < 8"),
+  EXPECT_EQ(error_with("%4: f32 = add %2, %3", "%4: f32 = add %2, %0"), at4 + "%0 is i64, not f32");
+  EXPECT_EQ(error_with("%4: f32 = add %2, %3", "%4: f64 = add %2, %3"), at4 + "it is f64, not f32");
+  EXPECT_EQ(error_with("%4: f32 = add %2, %3", "%4: f32 = and %2, %3"), at4 + "and of f32");
+  EXPECT_EQ(error_with("%4: f32 = add %2, %3", "%4: f16 = cast %2"), at4 + "its dtype is f16");
+  EXPECT_EQ(error_with("%4: f32 = add %2, %3", "%4: i64 = bitcast %2"), at4 + "bits of f32 as i64");
+  EXPECT_EQ(error_with("%4: f32 = add %2, %3", "%4: f32 = test 0 <= i1 < 8"),
             at4 + "it is f32, not bool");
-  EXPECT_EQ(error_of("%4: f32 = add %2, %3", "%4: f32 = expression i1"),
+  EXPECT_EQ(error_with("%4: f32 = add %2, %3", "%4: f32 = expression i1"),
             at4 + "it is f32, not i64");
-  EXPECT_EQ(error_of("select %5", "select %2"), at6 + "%2 is f32, not bool");
-  EXPECT_EQ(error_of("%5: bool = lt", "%5: f32 = lt"), "nest 0: sweep 1: %5: it is f32, not bool");
+  EXPECT_EQ(error_with("select %5", "select %2"), at6 + "%2 is f32, not bool");
+  EXPECT_EQ(error_with("%5: bool = lt", "%5: f32 = lt"),
+            "nest 0: sweep 1: %5: it is f32, not bool");
   EXPECT_EQ(error_after([](LoopGraph&, Nest& nest) { nest.instructions[1].bits = 1ull << 32; }),
             "nest 0: sweep 0: %1: 0x100000000 has more than 32 bits");
   EXPECT_EQ(error_after([](LoopGraph&, Nest& nest) { nest.instructions[1].index = 0; }),
@@ -208,37 +211,38 @@ TEST(LoopVerifyTest, Instructions) {
 }
 
 TEST(LoopVerifyTest, Accumulators) {
-  EXPECT_EQ(error_of("value $0", "value $2"), "nest 0: sweep 2: %10: there is no $2");
-  EXPECT_EQ(error_of("position $1", "position $0"), "nest 0: sweep 2: %9: $0 has no position");
-  EXPECT_EQ(error_of("%1: f32 = constant inf", "%1: f32 = value $0"),
+  EXPECT_EQ(error_with("value $0", "value $2"), "nest 0: sweep 2: %10: there is no $2");
+  EXPECT_EQ(error_with("position $1", "position $0"), "nest 0: sweep 2: %9: $0 has no position");
+  EXPECT_EQ(error_with("%1: f32 = constant inf", "%1: f32 = value $0"),
             "nest 0: sweep 0: %1: $0 is of a later sweep");
-  EXPECT_EQ(error_of("%10: f32 = value", "%10: f64 = value"),
+  EXPECT_EQ(error_with("%10: f32 = value", "%10: f64 = value"),
             "nest 0: sweep 2: %10: it is f64, not f32");
-  EXPECT_EQ(error_of("max of %4 from %1", "max of %0 from %1"),
+  EXPECT_EQ(error_with("max of %4 from %1", "max of %0 from %1"),
             "nest 0: sweep 1: $0: %0 is i64, not f32");
-  EXPECT_EQ(error_of("max of %4 from %1", "max of %4 from %2"),
+  EXPECT_EQ(error_with("max of %4 from %1", "max of %4 from %2"),
             "nest 0: sweep 1: $0: it begins with %2, which its sweep computes");
-  EXPECT_EQ(error_of("$0: f32 = max of %4 from %1", "$0: bool = max of %5 from %5"),
+  EXPECT_EQ(error_with("$0: f32 = max of %4 from %1", "$0: bool = max of %5 from %5"),
             "nest 0: sweep 1: $0: it begins with %5, which its sweep computes");
-  EXPECT_EQ(error_of("max of %4 from %1", "max of %4 at %7 from %1"),
+  EXPECT_EQ(error_with("max of %4 from %1", "max of %4 at %7 from %1"),
             "nest 0: sweep 1: $0: max has no position");
-  EXPECT_EQ(error_of("at %7 from", "at %2 from"), "nest 0: sweep 1: $1: %2 is f32, not i64");
-  EXPECT_EQ(error_of("argmin of %6 at %7", "argmin of %6"), "nest 0: sweep 1: $1: there is no %-1");
-  EXPECT_EQ(error_of("argmin of", "argmax of"),
+  EXPECT_EQ(error_with("at %7 from", "at %2 from"), "nest 0: sweep 1: $1: %2 is f32, not i64");
+  EXPECT_EQ(error_with("argmin of %6 at %7", "argmin of %6"),
+            "nest 0: sweep 1: $1: there is no %-1");
+  EXPECT_EQ(error_with("argmin of", "argmax of"),
             "nest 0: sweep 1: $1: argmax does not begin with the smallest value");
-  EXPECT_EQ(error_of("constant inf", "constant 0"),
+  EXPECT_EQ(error_with("constant inf", "constant 0"),
             "nest 0: sweep 1: $1: argmin does not begin with the largest value");
   EXPECT_EQ(
-      error_of("expression i1\n", "expression i1 + i0\n"),
+      error_with("expression i1\n", "expression i1 + i0\n"),
       "nest 0: sweep 1: $1: the position of argmin is not the index of the sweep's only axis");
 }
 
 TEST(LoopVerifyTest, Stores) {
-  EXPECT_EQ(error_of("store y0[i0, i2] = %10", "store x1[i0, i2] = %10"),
+  EXPECT_EQ(error_with("store y0[i0, i2] = %10", "store x1[i0, i2] = %10"),
             "nest 0: sweep 2: store 0: buffer 1 is only read");
-  EXPECT_EQ(error_of("store y0[i0, i2] = %10", "store y0[i0, i2] = %11"),
+  EXPECT_EQ(error_with("store y0[i0, i2] = %10", "store y0[i0, i2] = %11"),
             "nest 0: sweep 2: store 0: %11 is i8, not f32");
-  EXPECT_EQ(error_of("store y0[i0, i2] = %10", "store y0[i0, i2] = %10 if 0 <= i1 < 2"),
+  EXPECT_EQ(error_with("store y0[i0, i2] = %10", "store y0[i0, i2] = %10 if 0 <= i1 < 2"),
             "nest 0: sweep 2: store 0: i1 has symbols that are not known here");
 }
 

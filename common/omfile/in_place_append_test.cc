@@ -52,12 +52,12 @@ struct Fixture {
 
 TEST(InPlaceAppend, IsVerified) { EXPECT_EQ(Fixture().fault(), ""); }
 
-struct Fault {
+struct AppendFault {
   std::string name, said;
   std::function<void(Fixture&)> make;
 };
 
-class InPlaceAppendFault : public ::testing::TestWithParam<Fault> {};
+class InPlaceAppendFault : public ::testing::TestWithParam<AppendFault> {};
 
 TEST_P(InPlaceAppendFault, IsNamed) {
   Fixture fixture;
@@ -71,57 +71,58 @@ void set_dims(Fixture& f, uint32_t type, std::initializer_list<int64_t> dims) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, InPlaceAppendFault,
-    ::testing::Values(Fault{"StorageMissing", "has a storage of another type",
-                            [](Fixture& f) { f.b.model.mutable_states(0)->set_storage(99); }},
-                      Fault{"StorageOfOtherDtype", "has a storage of another type",
-                            [](Fixture& f) { f.b.model.mutable_types(3)->set_dtype(7); }},
-                      Fault{"StorageOfOtherRank", "has a storage of another type",
-                            [](Fixture& f) { set_dims(f, 3, {2, 15}); }},
-                      Fault{"StorageLargerTwice", "has a storage of another type",
-                            [](Fixture& f) { set_dims(f, 3, {4, 5, 3}); }},
-                      Fault{"StorageTooSmall", "leaves its region",
-                            [](Fixture& f) { set_dims(f, 3, {2, 2, 3}); }},
-                      Fault{"BindingOfNoState", "is state 2, which is not written in place",
-                            [](Fixture& f) { f.b.part().mutable_inputs(0)->set_state(2); }},
-                      Fault{"ValueTooLarge", "does not fit the memory of its state",
-                            [](Fixture& f) {
-                              f.b.part().set_value_type(static_cast<int>(f.past),
-                                                        f.b.type(DType::kF32, {2, 6, 2}));
-                            }},
-                      Fault{"ValueOfOtherOffset", "does not fit the memory of its state",
-                            [](Fixture& f) {
-                              f.b.part().set_value_offset(static_cast<int>(f.past), 64);
-                              f.b.part().set_value_bytes(static_cast<int>(f.past), 24);
-                            }},
-                      Fault{"AppendsToNoState", "it appends to what is no state",
-                            [](Fixture& f) {
-                              f.b.part().mutable_inputs(0)->set_state(0);
-                              f.b.part().set_value_bytes(static_cast<int>(f.past), 24);
-                            }},
-                      Fault{"AppendsNothing", "it appends nothing",
-                            [](Fixture& f) {
-                              f.b.part().clear_operand();
-                              for (const uint32_t value : {f.appended, f.past, f.dense, f.appended})
-                                f.b.part().add_operand(value);
-                              f.b.part().set_task_operand_end(0, 2);
-                              f.b.part().set_task_operand_end(1, 4);
-                            }},
-                      Fault{"AppendsAlongNoAxis", "it appends along axis 3",
-                            [](Fixture& f) { f.b.part().set_task_target(0, 3); }},
-                      Fault{"AppendsAlongAnotherAxis", "it appends another shape",
-                            [](Fixture& f) { f.b.part().set_task_target(0, 2); }},
-                      Fault{"AppendsTooLittle", "what it appends does not fill its result",
-                            [](Fixture& f) {
-                              set_dims(f, 1, {2, 1, 3});
-                              f.b.part().set_value_bytes(static_cast<int>(f.fresh), 24);
-                            }},
-                      Fault{"AppendsAnotherDtype", "it appends another dtype",
-                            [](Fixture& f) { f.b.model.mutable_types(1)->set_dtype(6); }},
-                      Fault{"CopiesAnotherShape", "it copies a value to one of another shape",
-                            [](Fixture& f) {
-                              f.b.part().set_value_type(static_cast<int>(f.dense),
-                                                        f.b.type(DType::kF32, {2, 9}));
-                            }}),
+    ::testing::Values(AppendFault{"StorageMissing", "has a storage of another type",
+                                  [](Fixture& f) { f.b.model.mutable_states(0)->set_storage(99); }},
+                      AppendFault{"StorageOfOtherDtype", "has a storage of another type",
+                                  [](Fixture& f) { f.b.model.mutable_types(3)->set_dtype(7); }},
+                      AppendFault{"StorageOfOtherRank", "has a storage of another type",
+                                  [](Fixture& f) { set_dims(f, 3, {2, 15}); }},
+                      AppendFault{"StorageLargerTwice", "has a storage of another type",
+                                  [](Fixture& f) { set_dims(f, 3, {4, 5, 3}); }},
+                      AppendFault{"StorageTooSmall", "leaves its region",
+                                  [](Fixture& f) { set_dims(f, 3, {2, 2, 3}); }},
+                      AppendFault{"BindingOfNoState", "is state 2, which is not written in place",
+                                  [](Fixture& f) { f.b.part().mutable_inputs(0)->set_state(2); }},
+                      AppendFault{"ValueTooLarge", "does not fit the memory of its state",
+                                  [](Fixture& f) {
+                                    f.b.part().set_value_type(static_cast<int>(f.past),
+                                                              f.b.type(DType::kF32, {2, 6, 2}));
+                                  }},
+                      AppendFault{"ValueOfOtherOffset", "does not fit the memory of its state",
+                                  [](Fixture& f) {
+                                    f.b.part().set_value_offset(static_cast<int>(f.past), 64);
+                                    f.b.part().set_value_bytes(static_cast<int>(f.past), 24);
+                                  }},
+                      AppendFault{"AppendsToNoState", "it appends to what is no state",
+                                  [](Fixture& f) {
+                                    f.b.part().mutable_inputs(0)->set_state(0);
+                                    f.b.part().set_value_bytes(static_cast<int>(f.past), 24);
+                                  }},
+                      AppendFault{"AppendsNothing", "it appends nothing",
+                                  [](Fixture& f) {
+                                    f.b.part().clear_operand();
+                                    for (const uint32_t value :
+                                         {f.appended, f.past, f.dense, f.appended})
+                                      f.b.part().add_operand(value);
+                                    f.b.part().set_task_operand_end(0, 2);
+                                    f.b.part().set_task_operand_end(1, 4);
+                                  }},
+                      AppendFault{"AppendsAlongNoAxis", "it appends along axis 3",
+                                  [](Fixture& f) { f.b.part().set_task_target(0, 3); }},
+                      AppendFault{"AppendsAlongAnotherAxis", "it appends another shape",
+                                  [](Fixture& f) { f.b.part().set_task_target(0, 2); }},
+                      AppendFault{"AppendsTooLittle", "what it appends does not fill its result",
+                                  [](Fixture& f) {
+                                    set_dims(f, 1, {2, 1, 3});
+                                    f.b.part().set_value_bytes(static_cast<int>(f.fresh), 24);
+                                  }},
+                      AppendFault{"AppendsAnotherDtype", "it appends another dtype",
+                                  [](Fixture& f) { f.b.model.mutable_types(1)->set_dtype(6); }},
+                      AppendFault{"CopiesAnotherShape", "it copies a value to one of another shape",
+                                  [](Fixture& f) {
+                                    f.b.part().set_value_type(static_cast<int>(f.dense),
+                                                              f.b.type(DType::kF32, {2, 9}));
+                                  }}),
     [](const auto& info) { return info.param.name; });
 
 TEST(InPlaceAppend, CopiesRowsBetweenCapacities) {

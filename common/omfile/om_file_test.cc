@@ -148,7 +148,7 @@ TEST(OmFile, RefusesPartsItCannotRun) {
   EXPECT_FALSE(read(small_om(small_model().model), OmChecks{})) << "TASK_TEST needs a test";
 }
 
-struct Fault {
+struct ModelFault {
   const char* name;
   std::function<void(ModelBuilder&)> make;
   const char* message;
@@ -161,7 +161,7 @@ void add_map(ModelBuilder& b, DType key, uint32_t value) {
   map.set_element(value);
 }
 
-class FaultTest : public ::testing::TestWithParam<Fault> {};
+class FaultTest : public ::testing::TestWithParam<ModelFault> {};
 TEST_P(FaultTest, IsNamed) {
   ModelBuilder b = small_model();
   GetParam().make(b);
@@ -173,107 +173,114 @@ TEST_P(FaultTest, IsNamed) {
 INSTANTIATE_TEST_SUITE_P(
     OmFile, FaultTest,
     ::testing::Values(
-        Fault{"dtype", [](ModelBuilder& b) { b.model.mutable_types(0)->set_dtype(99); },
-              "unknown dtype 99"},
-        Fault{"huge",
-              [](ModelBuilder& b) { b.model.mutable_types(0)->set_dims(0, int64_t{1} << 62); },
-              "impossibly many elements"},
-        Fault{"dynamic", [](ModelBuilder& b) { b.model.mutable_types(0)->set_dims(0, -1); },
-              "not fixed"},
-        Fault{"binding", [](ModelBuilder& b) { b.model.mutable_inputs(0)->set_type(5); },
-              "input 'x' has type 5 of 1"},
-        Fault{"names", [](ModelBuilder& b) { *b.model.add_inputs() = b.model.inputs(0); },
-              "two inputs are called 'x'"},
-        Fault{"blocks", [](ModelBuilder& b) { b.model.mutable_kernels(0)->set_blocks(0); },
-              "kernel 'k' has an impossible number of blocks"},
-        Fault{"object", [](ModelBuilder& b) { b.model.mutable_kernels(0)->set_object_bytes(101); },
-              "outside the kernels segment"},
-        Fault{"scratch",
-              [](ModelBuilder& b) { b.model.mutable_kernels(0)->set_scratch_bytes((1 << 20) + 1); },
-              "more scratch"},
-        Fault{"values", [](ModelBuilder& b) { b.part().add_value_offset(0); },
-              "describe values differ in length"},
-        Fault{"tasks", [](ModelBuilder& b) { b.part().add_task_stream(0); },
-              "describe tasks differ in length"},
-        Fault{"nodes", [](ModelBuilder& b) { b.model.add_node_op(0); },
-              "describe nodes differ in length"},
-        Fault{"arena", [](ModelBuilder& b) { b.part().mutable_memory()->set_arena_bytes(63); },
-              "value 3 ('middle') at bytes 0 + 64 leaves its region of 63"},
-        Fault{"weights", [](ModelBuilder& b) { b.part().set_value_offset(2, 128); },
-              "value 2 ('w') at bytes 128 + 64"},
-        Fault{"offset", [](ModelBuilder& b) { b.part().set_value_offset(2, 32); },
-              "not a multiple of 64"},
-        Fault{"overflow", [](ModelBuilder& b) { b.part().set_value_offset(2, ~uint64_t{63}); },
-              "leaves its region"},
-        Fault{"storage", [](ModelBuilder& b) { b.part().set_value_bytes(3, 32); },
-              "32 bytes of storage, its type needs 64"},
-        Fault{"region", [](ModelBuilder& b) { b.part().set_value_region(3, 4); },
-              "value 3 lies in region 4"},
-        Fault{"no_storage", [](ModelBuilder& b) { b.part().set_value_storage(3, 1); },
-              "value 3 ('middle') has storage 0 of 0"},
-        Fault{"storage_rank",
-              [](ModelBuilder& b) { b.part().set_value_storage(3, b.storage(nhwc_map(4))); },
-              "value 3 ('middle'): a stored axis of dim 2"},
-        Fault{"storage_bytes",
-              [](ModelBuilder& b) {
-                b.part().set_value_storage(3, b.storage({{0}, {1, 64}, {1, 1, 64}}));
-              },
-              "has 64 bytes of storage, too few for [0, 1 by 64, 1 mod 64]"},
-        Fault{"storage_columns",
-              [](ModelBuilder& b) {
-                b.part().set_value_storage(3, b.storage(dense_map(2)));
-                b.model.mutable_storages(0)->add_modulus(0);
-              },
-              "the columns of storage 0 differ in length"},
-        Fault{"operand", [](ModelBuilder& b) { b.part().set_operand(1, 4); },
-              "task 0 (node 'add'): operand 1 is value 4 of 4"},
-        Fault{"absent", [](ModelBuilder& b) { b.part().set_operand(1, 0xffffffff); },
-              "operand 1 is value"},
-        Fault{"operands", [](ModelBuilder& b) { b.part().set_task_operand_end(0, 9); },
-              "outside the list"},
-        Fault{"written", [](ModelBuilder& b) { b.part().set_operand(0, 2); },
-              "operand 0 is written but lies in constants or an input"},
-        Fault{"outputs", [](ModelBuilder& b) { b.part().set_task_outputs(0, 4); },
-              "writes more operands than it has"},
-        Fault{"stream", [](ModelBuilder& b) { b.part().set_task_stream(0, 2); }, "stream 2"},
-        Fault{"kernel", [](ModelBuilder& b) { b.part().set_task_target(0, 1); }, "kernel 1"},
-        Fault{"node", [](ModelBuilder& b) { b.part().set_task_node(0, 9); }, "node 9"},
-        Fault{"kind",
-              [](ModelBuilder& b) { b.part().set_task_kind(0, static_cast<pb::TaskKind>(17)); },
-              "unknown kind 17"},
-        Fault{"value",
-              [](ModelBuilder& b) {
-                b.model.add_types()->set_kind(static_cast<pb::ValueKindDef>(4));
-              },
-              "is of kind 4"},
-        Fault{"element", [](ModelBuilder& b) { add_map(b, DType::kI64, 9); },
-              "is of kind 3 with elements of type 9"},
-        Fault{"key", [](ModelBuilder& b) { add_map(b, DType::kF32, b.type(DType::kF32, {})); },
-              "expected keys that are integers or strings"},
-        Fault{"keys",
-              [](ModelBuilder& b) { add_map(b, static_cast<DType>(99), b.type(DType::kF32, {})); },
-              "from keys of dtype 99"},
-        Fault{"scalar", [](ModelBuilder& b) { add_map(b, DType::kI64, b.type(DType::kF32, {2})); },
-              "expected scalars"},
-        Fault{"host", [](ModelBuilder& b) { b.part().set_task_kind(0, pb::TASK_HOST); },
-              "no host graph"},
-        Fault{"code", [](ModelBuilder& b) { b.part().set_task_kind(0, pb::TASK_LAUNCH); },
-              "its kernel has no code"},
-        Fault{"event", [](ModelBuilder& b) { b.part().set_task_target(1, 1); }, "event 1"},
-        Fault{"records", [](ModelBuilder& b) { b.part().set_task_kind(2, pb::TASK_RECORD); },
-              "event 0 is recorded by 2 tasks"},
-        Fault{"deadlock",
-              [](ModelBuilder& b) {
-                b.part().set_task_stream(2, 0), b.part().mutable_task_kind()->SwapElements(1, 2);
-              },
-              "never recorded before it"},
-        Fault{"copy",
-              [](ModelBuilder& b) {
-                b.part().set_value_bytes(3, 128), b.part().mutable_memory()->set_arena_bytes(128);
-              },
-              "copies 128 bytes to 64"},
-        Fault{"alias", [](ModelBuilder& b) { b.part().set_alias_value(0, 4); },
-              "alias 0 is value 4"}),
+        ModelFault{"dtype", [](ModelBuilder& b) { b.model.mutable_types(0)->set_dtype(99); },
+                   "unknown dtype 99"},
+        ModelFault{"huge",
+                   [](ModelBuilder& b) { b.model.mutable_types(0)->set_dims(0, int64_t{1} << 62); },
+                   "impossibly many elements"},
+        ModelFault{"dynamic", [](ModelBuilder& b) { b.model.mutable_types(0)->set_dims(0, -1); },
+                   "not fixed"},
+        ModelFault{"binding", [](ModelBuilder& b) { b.model.mutable_inputs(0)->set_type(5); },
+                   "input 'x' has type 5 of 1"},
+        ModelFault{"names", [](ModelBuilder& b) { *b.model.add_inputs() = b.model.inputs(0); },
+                   "two inputs are called 'x'"},
+        ModelFault{"blocks", [](ModelBuilder& b) { b.model.mutable_kernels(0)->set_blocks(0); },
+                   "kernel 'k' has an impossible number of blocks"},
+        ModelFault{"object",
+                   [](ModelBuilder& b) { b.model.mutable_kernels(0)->set_object_bytes(101); },
+                   "outside the kernels segment"},
+        ModelFault{
+            "scratch",
+            [](ModelBuilder& b) { b.model.mutable_kernels(0)->set_scratch_bytes((1 << 20) + 1); },
+            "more scratch"},
+        ModelFault{"values", [](ModelBuilder& b) { b.part().add_value_offset(0); },
+                   "describe values differ in length"},
+        ModelFault{"tasks", [](ModelBuilder& b) { b.part().add_task_stream(0); },
+                   "describe tasks differ in length"},
+        ModelFault{"nodes", [](ModelBuilder& b) { b.model.add_node_op(0); },
+                   "describe nodes differ in length"},
+        ModelFault{"arena", [](ModelBuilder& b) { b.part().mutable_memory()->set_arena_bytes(63); },
+                   "value 3 ('middle') at bytes 0 + 64 leaves its region of 63"},
+        ModelFault{"weights", [](ModelBuilder& b) { b.part().set_value_offset(2, 128); },
+                   "value 2 ('w') at bytes 128 + 64"},
+        ModelFault{"offset", [](ModelBuilder& b) { b.part().set_value_offset(2, 32); },
+                   "not a multiple of 64"},
+        ModelFault{"overflow", [](ModelBuilder& b) { b.part().set_value_offset(2, ~uint64_t{63}); },
+                   "leaves its region"},
+        ModelFault{"storage", [](ModelBuilder& b) { b.part().set_value_bytes(3, 32); },
+                   "32 bytes of storage, its type needs 64"},
+        ModelFault{"region", [](ModelBuilder& b) { b.part().set_value_region(3, 4); },
+                   "value 3 lies in region 4"},
+        ModelFault{"no_storage", [](ModelBuilder& b) { b.part().set_value_storage(3, 1); },
+                   "value 3 ('middle') has storage 0 of 0"},
+        ModelFault{"storage_rank",
+                   [](ModelBuilder& b) { b.part().set_value_storage(3, b.storage(nhwc_map(4))); },
+                   "value 3 ('middle'): a stored axis of dim 2"},
+        ModelFault{"storage_bytes",
+                   [](ModelBuilder& b) {
+                     b.part().set_value_storage(3, b.storage({{0}, {1, 64}, {1, 1, 64}}));
+                   },
+                   "has 64 bytes of storage, too few for [0, 1 by 64, 1 mod 64]"},
+        ModelFault{"storage_columns",
+                   [](ModelBuilder& b) {
+                     b.part().set_value_storage(3, b.storage(dense_map(2)));
+                     b.model.mutable_storages(0)->add_modulus(0);
+                   },
+                   "the columns of storage 0 differ in length"},
+        ModelFault{"operand", [](ModelBuilder& b) { b.part().set_operand(1, 4); },
+                   "task 0 (node 'add'): operand 1 is value 4 of 4"},
+        ModelFault{"absent", [](ModelBuilder& b) { b.part().set_operand(1, 0xffffffff); },
+                   "operand 1 is value"},
+        ModelFault{"operands", [](ModelBuilder& b) { b.part().set_task_operand_end(0, 9); },
+                   "outside the list"},
+        ModelFault{"written", [](ModelBuilder& b) { b.part().set_operand(0, 2); },
+                   "operand 0 is written but lies in constants or an input"},
+        ModelFault{"outputs", [](ModelBuilder& b) { b.part().set_task_outputs(0, 4); },
+                   "writes more operands than it has"},
+        ModelFault{"stream", [](ModelBuilder& b) { b.part().set_task_stream(0, 2); }, "stream 2"},
+        ModelFault{"kernel", [](ModelBuilder& b) { b.part().set_task_target(0, 1); }, "kernel 1"},
+        ModelFault{"node", [](ModelBuilder& b) { b.part().set_task_node(0, 9); }, "node 9"},
+        ModelFault{
+            "kind",
+            [](ModelBuilder& b) { b.part().set_task_kind(0, static_cast<pb::TaskKind>(17)); },
+            "unknown kind 17"},
+        ModelFault{"value",
+                   [](ModelBuilder& b) {
+                     b.model.add_types()->set_kind(static_cast<pb::ValueKindDef>(4));
+                   },
+                   "is of kind 4"},
+        ModelFault{"element", [](ModelBuilder& b) { add_map(b, DType::kI64, 9); },
+                   "is of kind 3 with elements of type 9"},
+        ModelFault{"key", [](ModelBuilder& b) { add_map(b, DType::kF32, b.type(DType::kF32, {})); },
+                   "expected keys that are integers or strings"},
+        ModelFault{
+            "keys",
+            [](ModelBuilder& b) { add_map(b, static_cast<DType>(99), b.type(DType::kF32, {})); },
+            "from keys of dtype 99"},
+        ModelFault{"scalar",
+                   [](ModelBuilder& b) { add_map(b, DType::kI64, b.type(DType::kF32, {2})); },
+                   "expected scalars"},
+        ModelFault{"host", [](ModelBuilder& b) { b.part().set_task_kind(0, pb::TASK_HOST); },
+                   "no host graph"},
+        ModelFault{"code", [](ModelBuilder& b) { b.part().set_task_kind(0, pb::TASK_LAUNCH); },
+                   "its kernel has no code"},
+        ModelFault{"event", [](ModelBuilder& b) { b.part().set_task_target(1, 1); }, "event 1"},
+        ModelFault{"records", [](ModelBuilder& b) { b.part().set_task_kind(2, pb::TASK_RECORD); },
+                   "event 0 is recorded by 2 tasks"},
+        ModelFault{"deadlock",
+                   [](ModelBuilder& b) {
+                     b.part().set_task_stream(2, 0),
+                         b.part().mutable_task_kind()->SwapElements(1, 2);
+                   },
+                   "never recorded before it"},
+        ModelFault{"copy",
+                   [](ModelBuilder& b) {
+                     b.part().set_value_bytes(3, 128),
+                         b.part().mutable_memory()->set_arena_bytes(128);
+                   },
+                   "copies 128 bytes to 64"},
+        ModelFault{"alias", [](ModelBuilder& b) { b.part().set_alias_value(0, 4); },
+                   "alias 0 is value 4"}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

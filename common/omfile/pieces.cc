@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-uint32_t capacity_of(const pb::FixedPart& part, uint32_t value) {
+uint32_t capacity_type_of(const pb::FixedPart& part, uint32_t value) {
   return part.value_capacity(static_cast<int>(value)) - 1;
 }
 
@@ -25,7 +25,7 @@ Result<std::optional<uint64_t>> bytes_of_rows(const pb::ModelDef& model, const p
                                               const TypeSizes& sizes, uint32_t value) {
   const int v = static_cast<int>(value);
   const auto extents = sizes.extents(part.value_type(v)),
-             capacity = sizes.extents(capacity_of(part, value));
+             capacity = sizes.extents(capacity_type_of(part, value));
   if (!extents || !capacity) return std::optional<uint64_t>();
   const uint32_t storage = part.value_storage(v);
   const StorageMap map = storage == 0
@@ -40,7 +40,7 @@ Result<std::optional<uint64_t>> bytes_of_rows(const pb::ModelDef& model, const p
 std::string rows_fault(const pb::ModelDef& model, const pb::FixedPart& part, const TypeSizes& sizes,
                        bool is_bound, uint32_t value) {
   const int v = static_cast<int>(value);
-  const uint32_t type = part.value_type(v), capacity = capacity_of(part, value);
+  const uint32_t type = part.value_type(v), capacity = capacity_type_of(part, value);
   if (capacity >= static_cast<uint32_t>(model.types_size()))
     return fmt::format("has a capacity of type {} of {}", capacity, model.types_size());
   if (!is_capacity(model.types(static_cast<int>(type)), model.types(static_cast<int>(capacity))))

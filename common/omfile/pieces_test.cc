@@ -59,12 +59,12 @@ TEST(Pieces, AConcatInRowsIsVerified) {
             15U * 128 + 96);
 }
 
-struct Fault {
+struct PieceFault {
   std::string name, said;
   std::function<void(Concat&)> make;
 };
 
-class PiecesFault : public ::testing::TestWithParam<Fault> {};
+class PiecesFault : public ::testing::TestWithParam<PieceFault> {};
 
 TEST_P(PiecesFault, IsNamed) {
   Concat concat;
@@ -81,60 +81,61 @@ void set_capacity(Concat& c, uint32_t type) {
 INSTANTIATE_TEST_SUITE_P(
     All, PiecesFault,
     ::testing::Values(
-        Fault{"Columns", "describe values differ in length",
-              [](Concat& c) { c.b.part().add_value_capacity(0); }},
-        Fault{"Capacity", "value 3 ('a') has a capacity of type 9 of 3",
-              [](Concat& c) { set_capacity(c, 9); }},
-        Fault{"CapacityOfOtherRank", "has a capacity of another dtype or rank",
-              [](Concat& c) { set_capacity(c, c.b.type(DType::kF32, {1, 32, 16})); }},
-        Fault{"CapacityOfOtherDtype", "has a capacity of another dtype or rank",
-              [](Concat& c) { set_capacity(c, c.b.type(DType::kI32, {1, 32, 4, 4})); }},
-        Fault{"CapacityWithoutBytes", "has a capacity of another dtype or rank",
-              [](Concat& c) {
-                const uint32_t narrow = c.b.type(DType::kI4, {1, 8, 4, 4});
-                c.b.part().set_value_type(index(c.first), narrow);
-                set_capacity(c, c.b.type(DType::kI4, {1, 32, 4, 4}));
-              }},
-        Fault{"CapacityNarrower", "value 3 ('a') has 8 elements along dim 1, its capacity 4",
-              [](Concat& c) { set_capacity(c, c.b.type(DType::kF32, {1, 4, 4, 4})); }},
-        Fault{"CapacityUnknown", "has a capacity without size along dim 1",
-              [](Concat& c) { set_capacity(c, c.b.type(DType::kF32, {1, -1, 4, 4})); }},
-        Fault{
+        PieceFault{"Columns", "describe values differ in length",
+                   [](Concat& c) { c.b.part().add_value_capacity(0); }},
+        PieceFault{"Capacity", "value 3 ('a') has a capacity of type 9 of 3",
+                   [](Concat& c) { set_capacity(c, 9); }},
+        PieceFault{"CapacityOfOtherRank", "has a capacity of another dtype or rank",
+                   [](Concat& c) { set_capacity(c, c.b.type(DType::kF32, {1, 32, 16})); }},
+        PieceFault{"CapacityOfOtherDtype", "has a capacity of another dtype or rank",
+                   [](Concat& c) { set_capacity(c, c.b.type(DType::kI32, {1, 32, 4, 4})); }},
+        PieceFault{"CapacityWithoutBytes", "has a capacity of another dtype or rank",
+                   [](Concat& c) {
+                     const uint32_t narrow = c.b.type(DType::kI4, {1, 8, 4, 4});
+                     c.b.part().set_value_type(index(c.first), narrow);
+                     set_capacity(c, c.b.type(DType::kI4, {1, 32, 4, 4}));
+                   }},
+        PieceFault{"CapacityNarrower", "value 3 ('a') has 8 elements along dim 1, its capacity 4",
+                   [](Concat& c) { set_capacity(c, c.b.type(DType::kF32, {1, 4, 4, 4})); }},
+        PieceFault{"CapacityUnknown", "has a capacity without size along dim 1",
+                   [](Concat& c) { set_capacity(c, c.b.type(DType::kF32, {1, -1, 4, 4})); }},
+        PieceFault{
             "CapacityHuge", "has a capacity of impossibly many elements",
             [](Concat& c) { set_capacity(c, c.b.type(DType::kF32, {1, int64_t{1} << 60, 4, 4})); }},
-        Fault{"Bytes", "value 3 ('a') has 1948 bytes of storage, its rows end at byte 1952",
-              [](Concat& c) { c.b.part().set_value_bytes(index(c.first), 1948); }},
-        Fault{"PieceNotAligned", "value 4 ('b') begins at byte 30, not a multiple of 4",
-              [](Concat& c) { c.b.part().set_value_offset(index(c.second), 30); }},
-        Fault{"PieceColumns", "the columns that describe pieces differ in length",
-              [](Concat& c) { c.b.part().add_piece_of(0); }},
-        Fault{"PieceOfNothing", "piece 1 is value 4 of value 99, of 5 values",
-              [](Concat& c) { c.b.part().set_piece_of(1, 99); }},
-        Fault{"NoPiece", "piece 1 is value 99 of value 2, of 5 values",
-              [](Concat& c) { c.b.part().set_piece_value(1, 99); }},
-        Fault{"PieceOfItself", "piece 0 is value 2 of value 2",
-              [](Concat& c) { c.b.part().set_piece_value(0, c.whole); }},
-        Fault{"PieceElsewhere",
-              "value 4 lies in another region than value 1, of which it is a piece",
-              [](Concat& c) { c.b.part().set_piece_of(1, c.y); }},
-        Fault{"PieceOutside", "value 4 at bytes 128 + 2016 leaves value 2 at bytes 0 + 2048",
-              [](Concat& c) {
-                c.b.part().set_value_offset(index(c.second), 128);
-                c.b.part().mutable_memory()->set_arena_bytes(4096);
-              }},
-        Fault{"CopyOfRows", "task 2 (node 'copy'): operand 1 has rows apart, which only kernels",
-              [](Concat& c) { c.b.part().set_operand(5, c.first); }},
-        Fault{"HostWithRows", "task 0 (node 'one'): operand 0 has rows apart",
-              [](Concat& c) {
-                c.b.part().set_task_kind(0, pb::TASK_HOST);
-                c.b.part().set_has_host(true);
-                c.b.model.add_segments()->set_kind(pb::SEGMENT_GRAPH);
-              }},
-        Fault{"AppendOfRows", "task 2 (node 'copy'): operand 1 has rows apart",
-              [](Concat& c) {
-                c.b.part().set_task_kind(2, pb::TASK_APPEND);
-                c.b.part().set_operand(5, c.first);
-              }}),
+        PieceFault{"Bytes", "value 3 ('a') has 1948 bytes of storage, its rows end at byte 1952",
+                   [](Concat& c) { c.b.part().set_value_bytes(index(c.first), 1948); }},
+        PieceFault{"PieceNotAligned", "value 4 ('b') begins at byte 30, not a multiple of 4",
+                   [](Concat& c) { c.b.part().set_value_offset(index(c.second), 30); }},
+        PieceFault{"PieceColumns", "the columns that describe pieces differ in length",
+                   [](Concat& c) { c.b.part().add_piece_of(0); }},
+        PieceFault{"PieceOfNothing", "piece 1 is value 4 of value 99, of 5 values",
+                   [](Concat& c) { c.b.part().set_piece_of(1, 99); }},
+        PieceFault{"NoPiece", "piece 1 is value 99 of value 2, of 5 values",
+                   [](Concat& c) { c.b.part().set_piece_value(1, 99); }},
+        PieceFault{"PieceOfItself", "piece 0 is value 2 of value 2",
+                   [](Concat& c) { c.b.part().set_piece_value(0, c.whole); }},
+        PieceFault{"PieceElsewhere",
+                   "value 4 lies in another region than value 1, of which it is a piece",
+                   [](Concat& c) { c.b.part().set_piece_of(1, c.y); }},
+        PieceFault{"PieceOutside", "value 4 at bytes 128 + 2016 leaves value 2 at bytes 0 + 2048",
+                   [](Concat& c) {
+                     c.b.part().set_value_offset(index(c.second), 128);
+                     c.b.part().mutable_memory()->set_arena_bytes(4096);
+                   }},
+        PieceFault{"CopyOfRows",
+                   "task 2 (node 'copy'): operand 1 has rows apart, which only kernels",
+                   [](Concat& c) { c.b.part().set_operand(5, c.first); }},
+        PieceFault{"HostWithRows", "task 0 (node 'one'): operand 0 has rows apart",
+                   [](Concat& c) {
+                     c.b.part().set_task_kind(0, pb::TASK_HOST);
+                     c.b.part().set_has_host(true);
+                     c.b.model.add_segments()->set_kind(pb::SEGMENT_GRAPH);
+                   }},
+        PieceFault{"AppendOfRows", "task 2 (node 'copy'): operand 1 has rows apart",
+                   [](Concat& c) {
+                     c.b.part().set_task_kind(2, pb::TASK_APPEND);
+                     c.b.part().set_operand(5, c.first);
+                   }}),
     [](const auto& info) { return info.param.name; });
 
 // The same with a dim C of input x: a has C channels, b 24, c their sum; in one buffer.

@@ -19,8 +19,6 @@
 namespace sluice {
 namespace {
 
-constexpr uint32_t kAbsent = 0xffffffff;
-
 class FixedPartRules {
  public:
   FixedPartRules(const pb::ModelDef& model, const pb::FixedPart& part, const TypeSizes& sizes,
@@ -229,7 +227,7 @@ class FixedPartRules {
     const bool is_dense = kind == pb::TASK_HOST || kind == pb::TASK_COPY || kind == pb::TASK_APPEND;
     for (uint32_t i = begin; i < end; ++i) {
       const uint32_t value = part_.operand(static_cast<int>(i));
-      if (value == kAbsent && may_lack) continue;
+      if (value == kAbsentId && may_lack) continue;
       if (value >= static_cast<uint32_t>(values_))
         return bad_task(t, fmt::format("operand {} is value {} of {}", i - begin, value, values_));
       if (i - begin < outputs && !may_be_written(value))

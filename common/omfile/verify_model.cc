@@ -7,12 +7,11 @@
 #include "common/base/engine_name.h"
 #include "common/base/limits.h"
 #include "common/omfile/external_weights.h"
+#include "common/omfile/om_bindings.h"
 #include "common/omfile/om_format.h"
 
 namespace sluice {
 namespace {
-
-using Bindings = google::protobuf::RepeatedPtrField<pb::BindingDef>;
 
 Result<void> verify_bindings(const pb::ModelDef& model, const Bindings& bindings,
                              const char* what) {

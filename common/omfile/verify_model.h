@@ -7,6 +7,9 @@
 
 namespace sluice {
 
+// An operand that is left out; the buffer of a value outside the arena.
+inline constexpr uint32_t kAbsentId = 0xffffffff;
+
 // Checks types, bindings, kernels and parts: everything but what verify_fixed_part checks. Segments
 // were checked before.
 Result<void> verify_model(const pb::ModelDef& model);

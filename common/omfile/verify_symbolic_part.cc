@@ -4,11 +4,6 @@
 #include "common/omfile/verify_model.h"
 
 namespace sluice {
-namespace {
-
-constexpr uint32_t kAbsent = 0xffffffff;
-
-}  // namespace
 
 Result<void> verify_symbolic_part(const pb::ModelDef& model, const pb::PartDef& def) {
   const pb::FixedPart& part = def.fixed();
@@ -23,7 +18,8 @@ Result<void> verify_symbolic_part(const pb::ModelDef& model, const pb::PartDef& 
   for (int v = 0; v < part.value_type_size(); ++v) {
     const uint32_t buffer = symbolic.value_buffer(v);
     const bool is_in_arena = part.value_region(v) == pb::REGION_ARENA;
-    if (buffer == kAbsent ? is_in_arena : !is_in_arena || buffer >= static_cast<uint32_t>(buffers))
+    if (buffer == kAbsentId ? is_in_arena
+                            : !is_in_arena || buffer >= static_cast<uint32_t>(buffers))
       return make_error(ErrorCode::kBadCompiledModel, "value {} lies in buffer {} of {}", v, buffer,
                         buffers);
   }

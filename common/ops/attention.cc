@@ -264,7 +264,7 @@ Result<void> infer_rotary(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kAttentionRows[] = {
     {Op::kAttention, 3, 7, 1, 4, 0, attribute_rows::Attention, infer_attention},
     {Op::kCausalConvWithState, 2, 4, 1, 2, 0, attribute_rows::CausalConvWithState,
      infer_causal_conv},
@@ -276,6 +276,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> attention_rows() { return kRows; }
+std::span<const OpRow> attention_rows() { return kAttentionRows; }
 
 }  // namespace sluice

@@ -141,7 +141,7 @@ Result<void> infer_gemm(InferCall& call) {
   return call.give(0, call.dtype(0), product);
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kContractionRows[] = {
     {Op::kConv, 2, 3, 1, 1, 0, attribute_rows::Conv, infer_conv},
     {Op::kConvInteger, 2, 4, 1, 1, 0, attribute_rows::Conv, infer_conv_integer},
     {Op::kConvTranspose, 2, 3, 1, 1, 0, attribute_rows::ConvTranspose, infer_conv_transpose},
@@ -152,6 +152,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> contraction_rows() { return kRows; }
+std::span<const OpRow> contraction_rows() { return kContractionRows; }
 
 }  // namespace sluice

@@ -244,7 +244,7 @@ Result<void> infer_scan(InferCall& call) {
 
 constexpr uint32_t kFlags = kControlFlow | kAnyKind;
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kControlFlowRows[] = {
     {Op::kIf, 1, -1, 1, -1, kFlags, attribute_rows::If, infer_if},
     {Op::kLoop, 2, -1, 1, -1, kFlags | kAbsentInputs, attribute_rows::Loop, infer_loop},
     {Op::kScan, 1, -1, 1, -1, kFlags, attribute_rows::Scan, infer_scan},
@@ -252,6 +252,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> control_flow_rows() { return kRows; }
+std::span<const OpRow> control_flow_rows() { return kControlFlowRows; }
 
 }  // namespace sluice

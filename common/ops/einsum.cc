@@ -84,10 +84,11 @@ Result<void> infer_einsum(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-constexpr OpRow kRows[] = {{Op::kEinsum, 1, -1, 1, 1, 0, attribute_rows::Einsum, infer_einsum}};
+constexpr OpRow kEinsumRows[] = {
+    {Op::kEinsum, 1, -1, 1, 1, 0, attribute_rows::Einsum, infer_einsum}};
 
 }  // namespace
 
-std::span<const OpRow> einsum_rows() { return kRows; }
+std::span<const OpRow> einsum_rows() { return kEinsumRows; }
 
 }  // namespace sluice

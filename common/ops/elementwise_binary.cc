@@ -87,44 +87,44 @@ Result<void> infer_where(InferCall& call) {
 
 constexpr uint32_t kEqualSet = kNumericSet | kBoolSet | dtype_set({DType::kString});
 
-constexpr OpRow binary(Op op, Result<void> (*infer)(InferCall&), uint32_t flags = 0,
-                       std::span<const AttributeRow> attributes = {}) {
+constexpr OpRow binary_row(Op op, Result<void> (*infer)(InferCall&), uint32_t flags = 0,
+                           std::span<const AttributeRow> attributes = {}) {
   return {op, 2, 2, 1, 1, kElementwise | flags, attributes, infer};
 }
 constexpr OpRow variadic(Op op, Result<void> (*infer)(InferCall&)) {
   return {op, 1, -1, 1, 1, kElementwise | kCommutative, {}, infer};
 }
 
-constexpr OpRow kRows[] = {
-    binary(Op::kAdd, infer_arithmetic<kNumericSet>, kCommutative),
-    binary(Op::kAnd, infer_arithmetic<kBoolSet>, kCommutative),
-    binary(Op::kBitShift, infer_bit_shift, 0, attribute_rows::BitShift),
-    binary(Op::kBitwiseAnd, infer_arithmetic<kIntegerSet>, kCommutative),
-    binary(Op::kBitwiseOr, infer_arithmetic<kIntegerSet>, kCommutative),
-    binary(Op::kBitwiseXor, infer_arithmetic<kIntegerSet>, kCommutative),
-    binary(Op::kDiv, infer_arithmetic<kNumericSet>),
-    binary(Op::kEqual, infer_comparison<kEqualSet>, kCommutative),
-    binary(Op::kGreater, infer_comparison<kNumericSet>),
-    binary(Op::kGreaterOrEqual, infer_comparison<kNumericSet>),
-    binary(Op::kLess, infer_comparison<kNumericSet>),
-    binary(Op::kLessOrEqual, infer_comparison<kNumericSet>),
+constexpr OpRow kElementwiseBinaryRows[] = {
+    binary_row(Op::kAdd, infer_arithmetic<kNumericSet>, kCommutative),
+    binary_row(Op::kAnd, infer_arithmetic<kBoolSet>, kCommutative),
+    binary_row(Op::kBitShift, infer_bit_shift, 0, attribute_rows::BitShift),
+    binary_row(Op::kBitwiseAnd, infer_arithmetic<kIntegerSet>, kCommutative),
+    binary_row(Op::kBitwiseOr, infer_arithmetic<kIntegerSet>, kCommutative),
+    binary_row(Op::kBitwiseXor, infer_arithmetic<kIntegerSet>, kCommutative),
+    binary_row(Op::kDiv, infer_arithmetic<kNumericSet>),
+    binary_row(Op::kEqual, infer_comparison<kEqualSet>, kCommutative),
+    binary_row(Op::kGreater, infer_comparison<kNumericSet>),
+    binary_row(Op::kGreaterOrEqual, infer_comparison<kNumericSet>),
+    binary_row(Op::kLess, infer_comparison<kNumericSet>),
+    binary_row(Op::kLessOrEqual, infer_comparison<kNumericSet>),
     variadic(Op::kMax, infer_arithmetic<kNumericSet>),
     variadic(Op::kMean, infer_arithmetic<kFloatSet>),
     variadic(Op::kMin, infer_arithmetic<kNumericSet>),
-    binary(Op::kMod, infer_mod, 0, attribute_rows::Mod),
-    binary(Op::kMul, infer_arithmetic<kNumericSet>, kCommutative),
-    binary(Op::kOr, infer_arithmetic<kBoolSet>, kCommutative),
-    binary(Op::kPRelu, infer_prelu),
-    binary(Op::kPow, infer_pow),
-    binary(Op::kSub, infer_arithmetic<kNumericSet>),
+    binary_row(Op::kMod, infer_mod, 0, attribute_rows::Mod),
+    binary_row(Op::kMul, infer_arithmetic<kNumericSet>, kCommutative),
+    binary_row(Op::kOr, infer_arithmetic<kBoolSet>, kCommutative),
+    binary_row(Op::kPRelu, infer_prelu),
+    binary_row(Op::kPow, infer_pow),
+    binary_row(Op::kSub, infer_arithmetic<kNumericSet>),
     variadic(Op::kSum, infer_arithmetic<kFloatSet>),
-    binary(Op::kSwiGLU, infer_swiglu, 0, attribute_rows::SwiGLU),
+    binary_row(Op::kSwiGLU, infer_swiglu, 0, attribute_rows::SwiGLU),
     {Op::kWhere, 3, 3, 1, 1, kElementwise, {}, infer_where},
-    binary(Op::kXor, infer_arithmetic<kBoolSet>, kCommutative),
+    binary_row(Op::kXor, infer_arithmetic<kBoolSet>, kCommutative),
 };
 
 }  // namespace
 
-std::span<const OpRow> elementwise_binary_rows() { return kRows; }
+std::span<const OpRow> elementwise_binary_rows() { return kElementwiseBinaryRows; }
 
 }  // namespace sluice

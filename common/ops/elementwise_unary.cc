@@ -72,7 +72,7 @@ constexpr OpRow unary(Op op, Result<void> (*infer)(InferCall&),
   return {op, 1, 1, 1, 1, kElementwise, attributes, infer};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kElementwiseUnaryRows[] = {
     unary(Op::kAbs, infer_same<kNumericSet>),
     unary(Op::kAcos, infer_same<kFloatSet>),
     unary(Op::kAcosh, infer_same<kFloatSet>),
@@ -124,6 +124,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> elementwise_unary_rows() { return kRows; }
+std::span<const OpRow> elementwise_unary_rows() { return kElementwiseUnaryRows; }
 
 }  // namespace sluice

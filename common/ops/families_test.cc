@@ -8,8 +8,6 @@
 namespace sluice {
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 void expect_case(const InferCase& wanted, size_t index) {
   const auto found = infer_case(wanted);
   if (wanted.results[0].starts_with("error ")) {

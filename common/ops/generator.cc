@@ -114,7 +114,7 @@ Result<void> infer_multinomial(InferCall& call) {
   return call.give(0, dtype, Dims{call.dim(0, 0), Dim::fixed(samples)});
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kGeneratorRows[] = {
     {Op::kBernoulli, 1, 1, 1, 1, kRandom, attribute_rows::Bernoulli, infer_bernoulli},
     {Op::kConstantOfShape, 1, 1, 1, 1, 0, attribute_rows::ConstantOfShape, infer_constant_of_shape},
     {Op::kEyeLike, 1, 1, 1, 1, 0, attribute_rows::EyeLike, infer_eye_like},
@@ -130,6 +130,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> generator_rows() { return kRows; }
+std::span<const OpRow> generator_rows() { return kGeneratorRows; }
 
 }  // namespace sluice

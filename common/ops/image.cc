@@ -56,7 +56,7 @@ Result<void> infer_decoder(InferCall& call) {
                    Dims{call.result_dim(0, 0), call.result_dim(0, 1), Dim::fixed(grey ? 1 : 3)});
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kImageRows[] = {
     {Op::kCol2Im, 3, 3, 1, 1, 0, attribute_rows::Dilated, infer_col2im},
     {Op::kDeformConv, 3, 5, 1, 1, 0, attribute_rows::DeformConv, infer_deform_conv},
     {Op::kImageDecoder, 1, 1, 1, 1, kDataDependent, attribute_rows::ImageDecoder, infer_decoder},
@@ -64,6 +64,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> image_rows() { return kRows; }
+std::span<const OpRow> image_rows() { return kImageRows; }
 
 }  // namespace sluice

@@ -150,7 +150,7 @@ Result<void> infer_slice(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kIndexingRows[] = {
     {Op::kGather, 2, 2, 1, 1, 0, attribute_rows::Gather, infer_gather},
     {Op::kGatherElements, 2, 2, 1, 1, 0, attribute_rows::Gather, infer_gather_elements},
     {Op::kGatherND, 2, 2, 1, 1, 0, attribute_rows::GatherND, infer_gather_nd},
@@ -159,6 +159,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> indexing_rows() { return kRows; }
+std::span<const OpRow> indexing_rows() { return kIndexingRows; }
 
 }  // namespace sluice

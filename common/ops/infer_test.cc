@@ -12,8 +12,6 @@
 namespace sluice {
 namespace {
 
-using Ints = std::vector<int64_t>;
-
 struct InferTest : testing::Test, InferBed {
   Value& add(Op op, const std::vector<Value*>& inputs,
              const std::vector<Attribute>& attributes = {}, Graph* into = nullptr) {

@@ -10,6 +10,8 @@
 
 namespace sluice {
 
+using Ints = std::vector<int64_t>;  // an attribute, or elements
+
 struct InferCase {
   Op op;
   // "f32[N, 3, ?]" is a type, "f32" a tensor of unknown rank, "?" the unknown type, "map(i64, f32)"

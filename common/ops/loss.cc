@@ -28,13 +28,13 @@ Result<void> infer_loss(InferCall& call) {
   return call.give_like(1, 0);
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kLossRows[] = {
     {Op::kNegativeLogLikelihoodLoss, 2, 3, 1, 1, 0, attribute_rows::Loss, infer_loss},
     {Op::kSoftmaxCrossEntropyLoss, 2, 3, 1, 2, 0, attribute_rows::Loss, infer_loss},
 };
 
 }  // namespace
 
-std::span<const OpRow> loss_rows() { return kRows; }
+std::span<const OpRow> loss_rows() { return kLossRows; }
 
 }  // namespace sluice

@@ -107,7 +107,7 @@ Result<void> infer_zip_map(InferCall& call) {
   return call.give_type(0, Type::sequence(call.module.intern(Type::map(call.dtype(1), value))));
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kMlRows[] = {
     {Op::kDictVectorizer, 2, 2, 1, 1, kAnyKind, {}, infer_dict_vectorizer},
     {Op::kLabelEncoder, 4, 4, 1, 1, 0, {}, infer_label_encoder},
     {Op::kOneHotEncoder, 2, 2, 1, 1, 0, attribute_rows::OneHotEncoder, infer_one_hot_encoder},
@@ -117,6 +117,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> ml_rows() { return kRows; }
+std::span<const OpRow> ml_rows() { return kMlRows; }
 
 }  // namespace sluice

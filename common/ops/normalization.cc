@@ -129,7 +129,7 @@ Result<void> infer_mean_variance(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kNormalizationRows[] = {
     {Op::kBatchNormalization, 5, 5, 1, 3, 0, attribute_rows::BatchNormalization,
      infer_batch_normalization},
     {Op::kGroupNormalization, 3, 3, 1, 1, 0, attribute_rows::GroupNormalization,
@@ -155,6 +155,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> normalization_rows() { return kRows; }
+std::span<const OpRow> normalization_rows() { return kNormalizationRows; }
 
 }  // namespace sluice

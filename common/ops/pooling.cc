@@ -96,7 +96,7 @@ Result<void> infer_roi_align(InferCall& call) {
 
 constexpr uint32_t kMaxSet = kFloatSet | dtype_set({DType::kI8, DType::kU8});
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kPoolingRows[] = {
     {Op::kAveragePool, 1, 1, 1, 1, 0, attribute_rows::AveragePool, infer_pool<kFloatSet>},
     {Op::kGlobalAveragePool, 1, 1, 1, 1, 0, {}, infer_global},
     {Op::kGlobalLpPool, 1, 1, 1, 1, 0, attribute_rows::GlobalLpPool, infer_global},
@@ -110,6 +110,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> pooling_rows() { return kRows; }
+std::span<const OpRow> pooling_rows() { return kPoolingRows; }
 
 }  // namespace sluice

@@ -99,7 +99,7 @@ Result<void> infer_qlinear_matmul(InferCall& call) {
   return call.give(0, call.dtype(7), std::move(shape));
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kQuantizationRows[] = {
     {Op::kDequantizeLinear, 2, 3, 1, 1, 0, attribute_rows::DequantizeLinear, infer_dequantize},
     {Op::kDynamicQuantizeLinear, 1, 1, 3, 3, 0, {}, infer_dynamic_quantize},
     {Op::kQLinearConv, 8, 9, 1, 1, 0, attribute_rows::Conv, infer_qlinear_conv},
@@ -109,6 +109,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> quantization_rows() { return kRows; }
+std::span<const OpRow> quantization_rows() { return kQuantizationRows; }
 
 }  // namespace sluice

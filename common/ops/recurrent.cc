@@ -79,7 +79,7 @@ Result<void> infer_recurrent(InferCall& call) {
   return call.give(2, call.dtype(0), last);
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kRecurrentRows[] = {
     {Op::kGRU, 3, 6, 1, 2, 0, attribute_rows::GRU, infer_recurrent<3>},
     {Op::kLSTM, 3, 8, 1, 3, 0, attribute_rows::LSTM, infer_recurrent<4>},
     {Op::kRNN, 3, 6, 1, 2, 0, attribute_rows::Recurrent, infer_recurrent<1>},
@@ -87,6 +87,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> recurrent_rows() { return kRows; }
+std::span<const OpRow> recurrent_rows() { return kRecurrentRows; }
 
 }  // namespace sluice

@@ -53,7 +53,7 @@ constexpr OpRow reduce(Op op, Result<void> (*infer)(InferCall&) = infer_reduce<k
   return {op, 1, 2, 1, 1, 0, attribute_rows::Reduce, infer};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kReductionRows[] = {
     {Op::kArgMax, 1, 1, 1, 1, 0, attribute_rows::ArgMax, infer_arg},
     {Op::kArgMin, 1, 1, 1, 1, 0, attribute_rows::ArgMax, infer_arg},
     reduce(Op::kReduceL1),
@@ -70,6 +70,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> reduction_rows() { return kRows; }
+std::span<const OpRow> reduction_rows() { return kReductionRows; }
 
 }  // namespace sluice

@@ -145,7 +145,7 @@ Result<void> infer_affine_grid(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kResizeRows[] = {
     {Op::kAffineGrid, 2, 2, 1, 1, 0, attribute_rows::AffineGrid, infer_affine_grid},
     {Op::kGridSample, 2, 2, 1, 1, 0, attribute_rows::GridSample, infer_grid_sample},
     {Op::kResize, 1, 4, 1, 1, 0, attribute_rows::Resize, infer_resize},
@@ -154,6 +154,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> resize_rows() { return kRows; }
+std::span<const OpRow> resize_rows() { return kResizeRows; }
 
 }  // namespace sluice

@@ -71,7 +71,7 @@ Result<void> infer_tensor_scatter(InferCall& call) {
   return call.give_like(0, 0);
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kScatterRows[] = {
     {Op::kScatter, 3, 3, 1, 1, 0, attribute_rows::Scatter, infer_scatter_elements},
     {Op::kScatterElements, 3, 3, 1, 1, 0, attribute_rows::ScatterElements, infer_scatter_elements},
     {Op::kScatterND, 3, 3, 1, 1, 0, attribute_rows::ScatterND, infer_scatter_nd},
@@ -80,6 +80,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> scatter_rows() { return kRows; }
+std::span<const OpRow> scatter_rows() { return kScatterRows; }
 
 }  // namespace sluice

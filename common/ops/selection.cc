@@ -139,7 +139,7 @@ Result<void> infer_non_max_suppression(InferCall& call) {
   return call.give(0, DType::kI64, Dims{call.result_dim(0, 0), Dim::fixed(3)});
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kSelectionRows[] = {
     {Op::kCompress, 2, 2, 1, 1, kDataDependent, attribute_rows::Compress, infer_compress},
     {Op::kCumProd, 2, 2, 1, 1, 0, attribute_rows::CumSum, infer_cumulative},
     {Op::kCumSum, 2, 2, 1, 1, 0, attribute_rows::CumSum, infer_cumulative},
@@ -155,6 +155,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> selection_rows() { return kRows; }
+std::span<const OpRow> selection_rows() { return kSelectionRows; }
 
 }  // namespace sluice

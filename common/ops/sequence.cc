@@ -146,7 +146,7 @@ Result<void> infer_get_element(InferCall& call) {
 
 Result<void> infer_has_element(InferCall& call) { return call.give(0, DType::kBool, Dims{}); }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kSequenceRows[] = {
     {Op::kConcatFromSequence, 1, 1, 1, 1, kAnyKind, attribute_rows::ConcatFromSequence,
      infer_concat_from_sequence},
     {Op::kOptional, 0, 1, 1, 1, kAnyKind, attribute_rows::Optional, infer_optional},
@@ -166,6 +166,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> sequence_rows() { return kRows; }
+std::span<const OpRow> sequence_rows() { return kSequenceRows; }
 
 }  // namespace sluice

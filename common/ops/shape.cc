@@ -246,7 +246,7 @@ Result<void> infer_space_to_depth(InferCall& call) {
            call.math.floor_divide((*input)[2], block), call.math.floor_divide((*input)[3], block)});
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kShapeRows[] = {
     {Op::kDepthToSpace, 1, 1, 1, 1, 0, attribute_rows::DepthToSpace, infer_depth_to_space},
     {Op::kExpand, 2, 2, 1, 1, 0, {}, infer_expand},
     {Op::kFlatten, 1, 1, 1, 1, kView, attribute_rows::Flatten, infer_flatten},
@@ -262,6 +262,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> shape_rows() { return kRows; }
+std::span<const OpRow> shape_rows() { return kShapeRows; }
 
 }  // namespace sluice

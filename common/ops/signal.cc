@@ -103,7 +103,7 @@ Result<void> infer_det(InferCall& call) {
   return call.give(0, call.dtype(0), Dims(input->begin(), input->end() - 2));
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kSignalRows[] = {
     {Op::kBlackmanWindow, 1, 1, 1, 1, 0, attribute_rows::SignalWindow, infer_window},
     {Op::kDFT, 1, 3, 1, 1, 0, attribute_rows::DFT, infer_dft},
     {Op::kDet, 1, 1, 1, 1, 0, {}, infer_det},
@@ -115,6 +115,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> signal_rows() { return kRows; }
+std::span<const OpRow> signal_rows() { return kSignalRows; }
 
 }  // namespace sluice

@@ -92,7 +92,7 @@ Result<void> infer_stream_switch(InferCall& call) {
   return call.expect_one_element(0);
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kSluiceRows[] = {
     {Op::kCall, 0, -1, 0, -1, kControlFlow | kAnyKind, attribute_rows::Call, infer_call},
     {Op::kFail, 0, 0, 1, -1, kAnyKind, attribute_rows::Fail, infer_nothing},
     {Op::kFused, 1, -1, 1, -1, kControlFlow | kAnyKind, attribute_rows::Fused, infer_fused},
@@ -105,6 +105,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> sluice_rows() { return kRows; }
+std::span<const OpRow> sluice_rows() { return kSluiceRows; }
 
 }  // namespace sluice

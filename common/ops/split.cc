@@ -176,7 +176,7 @@ Result<void> infer_center_crop_pad(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kSplitRows[] = {
     {Op::kCenterCropPad, 2, 2, 1, 1, 0, attribute_rows::CenterCropPad, infer_center_crop_pad},
     {Op::kConcat, 1, -1, 1, 1, 0, attribute_rows::Concat, infer_concat},
     {Op::kPad, 2, 4, 1, 1, 0, attribute_rows::Pad, infer_pad},
@@ -186,6 +186,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> split_rows() { return kRows; }
+std::span<const OpRow> split_rows() { return kSplitRows; }
 
 }  // namespace sluice

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kStringSet = dtype_set({DType::kString});
 
-Result<void> infer_concat(InferCall& call) {
+Result<void> infer_string_concat(InferCall& call) {
   for (const size_t i : {0, 1}) SLUICE_TRY(call.expect_dtype(i, kStringSet));
   SLUICE_ASSIGN(Shape shape, call.broadcast_inputs(0, 2));
   return call.give(0, DType::kString, std::move(shape));
@@ -28,7 +28,7 @@ Result<void> infer_normalizer(InferCall& call) {
   return call.give(0, DType::kString, std::move(shape));
 }
 
-Result<void> infer_split(InferCall& call) {
+Result<void> infer_string_split(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(0, kStringSet));
   Shape shape = call.shape(0);
   SLUICE_TRY(call.give(1, DType::kI64, shape));
@@ -55,17 +55,17 @@ Result<void> infer_tf_idf(InferCall& call) {
   return call.give(0, DType::kF32, std::move(shape));
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kStringRows[] = {
     {Op::kRegexFullMatch, 1, 1, 1, 1, kElementwise, attribute_rows::RegexFullMatch, infer_match},
-    {Op::kStringConcat, 2, 2, 1, 1, kElementwise, {}, infer_concat},
+    {Op::kStringConcat, 2, 2, 1, 1, kElementwise, {}, infer_string_concat},
     {Op::kStringNormalizer, 1, 1, 1, 1, kDataDependent, attribute_rows::StringNormalizer,
      infer_normalizer},
-    {Op::kStringSplit, 1, 1, 1, 2, kDataDependent, attribute_rows::StringSplit, infer_split},
+    {Op::kStringSplit, 1, 1, 1, 2, kDataDependent, attribute_rows::StringSplit, infer_string_split},
     {Op::kTfIdfVectorizer, 1, 1, 1, 1, 0, attribute_rows::TfIdfVectorizer, infer_tf_idf},
 };
 
 }  // namespace
 
-std::span<const OpRow> string_rows() { return kRows; }
+std::span<const OpRow> string_rows() { return kStringRows; }
 
 }  // namespace sluice

@@ -137,7 +137,7 @@ Answer apply_binary(InferCall& call, const Elements& a, const Elements& b, size_
 }
 
 template <Binary function>
-Answer binary(InferCall& call, size_t size) {
+Answer binary_values(InferCall& call, size_t size) {
   const auto* first = call.value(0);
   if (first == nullptr) return std::nullopt;
   Elements result = *first;
@@ -342,32 +342,32 @@ struct Row {
   Answer (*infer)(InferCall&, size_t size);
 };
 
-constexpr Row kRows[] = {
-    {Op::kAdd, binary<arithmetic<ExpressionOp::kAdd>>},
-    {Op::kAnd, binary<logic>},
+constexpr Row kValueRows[] = {
+    {Op::kAdd, binary_values<arithmetic<ExpressionOp::kAdd>>},
+    {Op::kAnd, binary_values<logic>},
     {Op::kCast, cast},
     {Op::kCastLike, cast},
     {Op::kCeil, same},
     {Op::kConcat, concat},
     {Op::kConstantOfShape, constant_of_shape},
-    {Op::kDiv, binary<divide>},
-    {Op::kEqual, binary<compare>},
+    {Op::kDiv, binary_values<divide>},
+    {Op::kEqual, binary_values<compare>},
     {Op::kExpand, spread},
     {Op::kFlatten, same},
     {Op::kFloor, same},
     {Op::kGather, gather},
-    {Op::kGreater, binary<compare>},
-    {Op::kGreaterOrEqual, binary<compare>},
+    {Op::kGreater, binary_values<compare>},
+    {Op::kGreaterOrEqual, binary_values<compare>},
     {Op::kIdentity, same},
-    {Op::kLess, binary<compare>},
-    {Op::kLessOrEqual, binary<compare>},
-    {Op::kMax, binary<arithmetic<ExpressionOp::kMax>>},
-    {Op::kMin, binary<arithmetic<ExpressionOp::kMin>>},
-    {Op::kMod, binary<remainder>},
-    {Op::kMul, binary<arithmetic<ExpressionOp::kMul>>},
+    {Op::kLess, binary_values<compare>},
+    {Op::kLessOrEqual, binary_values<compare>},
+    {Op::kMax, binary_values<arithmetic<ExpressionOp::kMax>>},
+    {Op::kMin, binary_values<arithmetic<ExpressionOp::kMin>>},
+    {Op::kMod, binary_values<remainder>},
+    {Op::kMul, binary_values<arithmetic<ExpressionOp::kMul>>},
     {Op::kNeg, negate},
     {Op::kNot, invert},
-    {Op::kOr, binary<logic>},
+    {Op::kOr, binary_values<logic>},
     {Op::kRange, range},
     {Op::kReduceProd, reduce_product},
     {Op::kReduceSum, reduce_product},
@@ -377,13 +377,13 @@ constexpr Row kRows[] = {
     {Op::kSize, element_count},
     {Op::kSlice, slice},
     {Op::kSqueeze, same},
-    {Op::kSub, binary<subtract>},
-    {Op::kSum, binary<arithmetic<ExpressionOp::kAdd>>},
+    {Op::kSub, binary_values<subtract>},
+    {Op::kSum, binary_values<arithmetic<ExpressionOp::kAdd>>},
     {Op::kUnsqueeze, same},
     {Op::kWhere, where},
-    {Op::kXor, binary<logic>},
+    {Op::kXor, binary_values<logic>},
 };
-static_assert(std::is_sorted(std::begin(kRows), std::end(kRows),
+static_assert(std::is_sorted(std::begin(kValueRows), std::end(kValueRows),
                              [](const Row& a, const Row& b) { return a.op < b.op; }));
 
 // Computes the facts of Split, one for each result.
@@ -417,9 +417,9 @@ bool fits(const InferCall& call, const Elements& elements) {
 
 void infer_values(InferCall& call) {
   if (call.node.op() == Op::kSplit) return split(call);
-  const auto* row = std::lower_bound(std::begin(kRows), std::end(kRows), call.node.op(),
+  const auto* row = std::lower_bound(std::begin(kValueRows), std::end(kValueRows), call.node.op(),
                                      [](const Row& a, Op b) { return a.op < b; });
-  if (row == std::end(kRows) || row->op != call.node.op()) return;
+  if (row == std::end(kValueRows) || row->op != call.node.op()) return;
   const auto size = result_size(call);
   if (!size) return;
   if (auto elements = row->infer(call, *size);

@@ -9,8 +9,8 @@
 namespace sluice {
 namespace {
 
-Result<void> check(const Boundary& boundary, Graph& replacement,
-                   const RewriteStatistics& statistics) {
+Result<void> check_replacement(const Boundary& boundary, Graph& replacement,
+                               const RewriteStatistics& statistics) {
   if (statistics.pass.empty())
     return make_error(ErrorCode::kInternal, "a replacement without the name of a pass");
   if (std::string obstacle = boundary_obstacle(boundary); !obstacle.empty())
@@ -106,7 +106,7 @@ class Replacer {
 Result<std::vector<Node*>> replace(const Boundary& boundary, Graph& replacement,
                                    RewriteStatistics& statistics) {
   ++statistics.matches;
-  SLUICE_TRY(check(boundary, replacement, statistics));
+  SLUICE_TRY(check_replacement(boundary, replacement, statistics));
   ++statistics.effects;
   return Replacer(boundary, replacement).run();
 }

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-Module parsed(const std::string& body) {
+Module parsed_module(const std::string& body) {
   auto module = parse_module("sluice 1 typed\n" + body, "test");
   EXPECT_TRUE(module.ok()) << (module ? "" : error_text(module.error()));
   return module ? std::move(module).value() : Module();
@@ -37,8 +37,8 @@ Boundary exp_relu(const Graph& graph) {
 }
 
 TEST(Scenario56, ReplacesAndKeepsEveryReader) {
-  Module module = parsed(kChain);
-  Module other = parsed(
+  Module module = parsed_module(kChain);
+  Module other = parsed_module(
       "graph @r(%u: f32[2]) -> (%v) {\n  %t: f32[2] = Sqrt(%u)\n  %v: f32[2] = Tanh(%t)\n}\n");
   RewriteStatistics statistics{.pass = "test"};
   const auto made = replace(exp_relu(module.root()), other.root(), statistics);
@@ -58,9 +58,9 @@ graph @main(%x: f32[2]) -> (%y, %z) {
 }
 
 void expect_rejected(const std::string& replacement, ErrorCode code) {
-  Module module = parsed(kChain);
+  Module module = parsed_module(kChain);
   const std::string before = print_module(module);
-  Module other = parsed(replacement);
+  Module other = parsed_module(replacement);
   RewriteStatistics statistics{.pass = "test"};
   const auto made = replace(exp_relu(module.root()), other.root(), statistics);
   ASSERT_FALSE(made.ok());
@@ -78,7 +78,7 @@ TEST(Scenario56, OtherNumbersOfInputsOrOutputsAreRejected) {
 }
 
 TEST(Scenario56, CyclicReplacementIsRejected) {
-  Module module = parsed(kChain);
+  Module module = parsed_module(kChain);
   Module other;
   Graph& replacement = other.add_graph("r");
   Node& first = replacement.add_node(Op::kExp, {&replacement.add_input(0)});
@@ -92,18 +92,19 @@ TEST(Scenario56, CyclicReplacementIsRejected) {
 }
 
 TEST(Scenario56, BoundaryOfTwoGraphsIsRejected) {
-  Module module = parsed(kChain);
-  Module other = parsed(kChain);
+  Module module = parsed_module(kChain);
+  Module other = parsed_module(kChain);
   Boundary boundary = exp_relu(module.root());
   boundary.nodes[0] = &maker(other.root(), "a");
   RewriteStatistics statistics{.pass = "test"};
-  Module replacement = parsed("graph @r(%u: f32[2]) -> (%v) {\n  %v: f32[2] = Tanh(%u)\n}\n");
+  Module replacement =
+      parsed_module("graph @r(%u: f32[2]) -> (%v) {\n  %v: f32[2] = Tanh(%u)\n}\n");
   EXPECT_FALSE(replace(boundary, replacement.root(), statistics).ok());
 }
 
 TEST(Scenario56, NoPassNameIsRejected) {
-  Module module = parsed(kChain);
-  Module other = parsed("graph @r(%u: f32[2]) -> (%v) {\n  %v: f32[2] = Tanh(%u)\n}\n");
+  Module module = parsed_module(kChain);
+  Module other = parsed_module("graph @r(%u: f32[2]) -> (%v) {\n  %v: f32[2] = Tanh(%u)\n}\n");
   RewriteStatistics statistics;
   const auto made = replace(exp_relu(module.root()), other.root(), statistics);
   ASSERT_FALSE(made.ok());
@@ -112,7 +113,7 @@ TEST(Scenario56, NoPassNameIsRejected) {
 
 // %b is read outside and is not an output of the boundary.
 TEST(Scenario56, InteriorReadOutsideIsRejected) {
-  Module module = parsed(kChain);
+  Module module = parsed_module(kChain);
   const Boundary boundary{
       {&maker(module.root(), "a"), &maker(module.root(), "b"), &maker(module.root(), "y")},
       {&named(module.root(), "x")},
@@ -122,8 +123,8 @@ TEST(Scenario56, InteriorReadOutsideIsRejected) {
 }
 
 TEST(Rewriter, ModelOutputsKeepTheirNamesWhenTheyBecomeInputs) {
-  Module module = parsed("graph @main(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Relu(%x)\n}\n");
-  Module other = parsed("graph @r(%u: f32[2]) -> (%u) {\n}\n");
+  Module module = parsed_module("graph @main(%x: f32[2]) -> (%y) {\n  %y: f32[2] = Relu(%x)\n}\n");
+  Module other = parsed_module("graph @r(%u: f32[2]) -> (%u) {\n}\n");
   RewriteStatistics statistics{.pass = "test"};
   const Boundary boundary{
       {&maker(module.root(), "y")}, {&named(module.root(), "x")}, {&named(module.root(), "y")}};
@@ -134,14 +135,14 @@ TEST(Rewriter, ModelOutputsKeepTheirNamesWhenTheyBecomeInputs) {
 }
 
 TEST(Rewriter, CarriesControlEdges) {
-  Module module = parsed(R"(graph @main(%x: f32[2]) -> (%p, %b, %q) {
+  Module module = parsed_module(R"(graph @main(%x: f32[2]) -> (%p, %b, %q) {
   %p: f32[2] = Exp(%x)
   %a: f32[2] = Abs(%x) after %p
   %b: f32[2] = Relu(%a)
   %q: f32[2] = Neg(%x) after %b
 }
 )");
-  Module other = parsed("graph @r(%u: f32[2]) -> (%v) {\n  %v: f32[2] = Tanh(%u)\n}\n");
+  Module other = parsed_module("graph @r(%u: f32[2]) -> (%v) {\n  %v: f32[2] = Tanh(%u)\n}\n");
   RewriteStatistics statistics{.pass = "test"};
   ASSERT_TRUE(replace(exp_relu(module.root()), other.root(), statistics).ok());
   module.compact();
@@ -156,7 +157,7 @@ graph @main(%x: f32[2]) -> (%p, %b, %q) {
 
 // %a and %b surround %c, which runs after %a, and before %b by a value or by a control edge.
 TEST(Scenario57, CycleThroughAControlEdge) {
-  const Module module = parsed(R"(graph @main(%x: f32[2]) -> (%b, %c) {
+  const Module module = parsed_module(R"(graph @main(%x: f32[2]) -> (%b, %c) {
   %a: f32[2] = Exp(%x)
   %c: f32[2] = Neg(%x) after %a
   %b: f32[2] = Relu(%a) after %c
@@ -171,7 +172,7 @@ TEST(Scenario57, CycleThroughAControlEdge) {
 }
 
 TEST(Scenario57, CycleThroughValuesOutside) {
-  const Module module = parsed(R"(graph @main(%x: f32[2]) -> (%b) {
+  const Module module = parsed_module(R"(graph @main(%x: f32[2]) -> (%b) {
   %a: f32[2] = Exp(%x)
   %c: f32[2] = Neg(%a)
   %d: f32[2] = Abs(%c)
@@ -184,7 +185,7 @@ TEST(Scenario57, CycleThroughValuesOutside) {
 }
 
 TEST(Scenario57, ChainWithoutOneAndNothingAtAll) {
-  const Module module = parsed(kChain);
+  const Module module = parsed_module(kChain);
   std::string reason;
   EXPECT_TRUE(can_fuse(
       {&maker(module.root(), "a"), &maker(module.root(), "b"), &maker(module.root(), "y")}, reason))
@@ -196,7 +197,7 @@ TEST(Scenario57, ChainWithoutOneAndNothingAtAll) {
 }
 
 TEST(Scenario57, OtherStreamLabelOrStageLevel) {
-  const Module module = parsed(R"(graph @main(%x: f32[2]) -> (%c) {
+  const Module module = parsed_module(R"(graph @main(%x: f32[2]) -> (%c) {
   %a: f32[2] = Exp(%x)
   %b: f32[2] = Relu(%a) placement {stream_label = "left"}
   %c: f32[2] = Relu(%b) placement {stream_label = "left", stage_level = 1}

@@ -131,7 +131,7 @@ Error broken_by(const Pass& pass, Error error) {
 }
 
 // Checks after every pass, also one that reports no change, since the report may be the error.
-Result<void> check(Module& module, const Pass& pass, const Options& options) {
+Result<void> check_module_after(Module& module, const Pass& pass, const Options& options) {
   if (options.text("verify") != "each") return {};
   module.compact();
   auto verified = verify(module, module.level);
@@ -192,7 +192,7 @@ Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass>
     const bool is_last = i + 1 == chosen.size();  // a half-finished stage promises less
     module.passes = is_last ? std::vector<std::string>() : names;
     module.passes_done = is_last ? 0 : i + 1;
-    SLUICE_TRY(check(module, *chosen[i], options));
+    SLUICE_TRY(check_module_after(module, *chosen[i], options));
     if (report.changed) SLUICE_TRY(dump(module, options, i + 1, report.name));
     reports.push_back(report);
   }

@@ -53,7 +53,7 @@ void append(const StoreLock& file, const std::string& line) {
       write_descriptor(file.file().get(), std::as_bytes(std::span(line)));
 }
 
-void take_line(std::string_view line, PinnedFiles& pinned) {
+void take_pinned(std::string_view line, PinnedFiles& pinned) {
   if (line.starts_with(kSince)) {
     int64_t since = 0;
     std::from_chars(line.data() + kSince.size(), line.data() + line.size(), since);
@@ -66,7 +66,7 @@ void take_line(std::string_view line, PinnedFiles& pinned) {
 // A line that is being written has no end yet.
 void take_lines(std::string_view text, PinnedFiles& pinned) {
   for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    take_line(text.substr(0, end), pinned);
+    take_pinned(text.substr(0, end), pinned);
     text.remove_prefix(end + 1);
   }
 }

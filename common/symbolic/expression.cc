@@ -47,6 +47,10 @@ Interval divide_intervals(Interval a, Interval b) {
 
 }  // namespace
 
+bool ExpressionTable::ByStructure::operator()(const Monomial& a, const Monomial& b) const {
+  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), *this);
+}
+
 SymbolId ExpressionTable::add_symbol(Symbol symbol) {
   const auto id = static_cast<SymbolId>(symbols_.size());
   symbol_names_.try_emplace(symbol.name, id);
@@ -593,7 +597,7 @@ Result<int64_t> ExpressionTable::evaluate(ExpressionId id, std::span<const int64
 }
 
 Result<int64_t> ExpressionTable::evaluate(ExpressionId id,
-                                          const std::function<int64_t(SymbolId)>& value_of) const {
+                                          FunctionRef<int64_t(SymbolId)> value_of) const {
   const Expression& e = (*this)[id];
   if (e.op == ExpressionOp::kConstant) return e.value;
   if (e.op == ExpressionOp::kSymbol) return value_of(static_cast<SymbolId>(e.value));

@@ -14,9 +14,7 @@
 // expressions of a model's choosing calls stays_small first.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -24,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/function_ref.h"
 #include "common/base/result.h"
 
 namespace sluice {
@@ -133,7 +132,7 @@ class ExpressionTable {
   // zero.
   Result<int64_t> evaluate(ExpressionId id, std::span<const int64_t> symbols) const;
   // Does the same with a function that is called for the symbols of this expression only.
-  Result<int64_t> evaluate(ExpressionId id, const std::function<int64_t(SymbolId)>& value_of) const;
+  Result<int64_t> evaluate(ExpressionId id, FunctionRef<int64_t(SymbolId)> value_of) const;
   // Replaces symbols by expressions (by SymbolId; -1 keeps the symbol).
   ExpressionId substitute(ExpressionId id, std::span<const ExpressionId> replacement);
   // Returns "2*floordiv(H, 2) + 1", as in the textual graph.
@@ -144,9 +143,7 @@ class ExpressionTable {
   struct ByStructure {
     const ExpressionTable* table;
     bool operator()(ExpressionId a, ExpressionId b) const { return table->is_before(a, b); }
-    bool operator()(const Monomial& a, const Monomial& b) const {
-      return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), *this);
-    }
+    bool operator()(const Monomial& a, const Monomial& b) const;
   };
   using Polynomial = std::map<Monomial, int64_t, ByStructure>;
 

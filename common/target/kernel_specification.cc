@@ -10,7 +10,7 @@ namespace sluice {
 namespace {
 
 using text::Lexer;
-using text::quoted;
+using text::quoted_text;
 using text::TokenKind;
 
 // The names of the members are those of a profile's file.
@@ -97,8 +97,9 @@ class SpecificationParser {
 
 std::string generator_text(const DeviceProfile& profile) {
   std::string text = fmt::format("kernel 1 generator {}\n", kGeneratorVersion);
-  text += fmt::format("profile {} isa {} llvm_cpu {} llvm_features {} ", quoted(profile.name),
-                      quoted(profile.isa), quoted(profile.llvm_cpu), quoted(profile.llvm_features));
+  text += fmt::format("profile {} isa {} llvm_cpu {} llvm_features {} ", quoted_text(profile.name),
+                      quoted_text(profile.isa), quoted_text(profile.llvm_cpu),
+                      quoted_text(profile.llvm_features));
   text += fmt::format("vector_bits {} vector_registers {} ", profile.vector_bits,
                       profile.vector_registers);
   text += fmt::format("fused_multiply_add {} int8_dot_product {} ", profile.fused_multiply_add,

@@ -54,7 +54,7 @@ std::string shape_unsupported_reason(const Value& value) {
              : "";
 }
 
-std::string conv_unsupported_reason(const Node& conv, const Type& x, const Type& w) {
+std::string quantized_conv_unsupported_reason(const Node& conv, const Type& x, const Type& w) {
   if (x.rank() != 4 || w.rank() != 4)
     return fmt::format("a convolution of rank {}, only 2-d ones", x.rank());
   if (!x.dims[1].is_fixed()) return "channels whose number is not fixed";
@@ -96,8 +96,9 @@ std::string operand_unsupported_reason(const QuantizedContraction& q, bool has_e
     if (std::string reason = shape_unsupported_reason(*value); !reason.empty()) return reason;
   }
   const Type& w = q.w.integers->type();
-  std::string reason = q.is_conv() ? conv_unsupported_reason(*q.anchor, q.x.integers->type(), w)
-                                   : matrix_unsupported_reason(q, has_epilogue);
+  std::string reason = q.is_conv()
+                           ? quantized_conv_unsupported_reason(*q.anchor, q.x.integers->type(), w)
+                           : matrix_unsupported_reason(q, has_epilogue);
   if (!reason.empty()) return reason;
   if (!is_one_number(q.x.scale) || !is_one_number(q.x.zero_point))
     return "a scale or zero point for each row";

@@ -77,7 +77,7 @@ int64_t direction_count(const Node& node) {
 
 using Dims = std::vector<Dim>;
 
-std::string operand_unsupported_reason(const Value& value, DType dtype) {
+std::string recurrent_operand_unsupported_reason(const Value& value, DType dtype) {
   const Type& type = value.type();
   if (!type.is_tensor() || type.dtype != dtype)
     return fmt::format("dtype {}, only {}", dtype_name(type.dtype), dtype_name(dtype));
@@ -86,7 +86,7 @@ std::string operand_unsupported_reason(const Value& value, DType dtype) {
   return {};
 }
 
-std::string type_unsupported_reason(const Node& node) {
+std::string recurrent_type_unsupported_reason(const Node& node) {
   constexpr size_t kLengths = 4;
   const DType own = node.input(0)->type().dtype;
   if (own != DType::kF32 && own != DType::kF16 && own != DType::kBF16)
@@ -94,7 +94,8 @@ std::string type_unsupported_reason(const Node& node) {
   for (size_t i = 0; i < node.input_count(); ++i) {
     if (node.input(i) == nullptr) continue;
     const DType dtype = i == kLengths ? DType::kI32 : own;
-    if (std::string reason = operand_unsupported_reason(*node.input(i), dtype); !reason.empty())
+    if (std::string reason = recurrent_operand_unsupported_reason(*node.input(i), dtype);
+        !reason.empty())
       return reason;
   }
   for (size_t i = 0; i < node.output_count(); ++i) {
@@ -105,7 +106,7 @@ std::string type_unsupported_reason(const Node& node) {
 }
 
 // The dims that inputs must have beside X, W and R; they are none where an input has no such place.
-std::string shape_unsupported_reason(const Node& node) {
+std::string recurrent_shape_unsupported_reason(const Node& node) {
   const Dims &x = node.input(0)->type().dims, &w = node.input(1)->type().dims,
              &r = node.input(2)->type().dims;
   if (x.size() != 3 || w.size() != 3 || r.size() != 3) return "operands of another rank than 3";
@@ -146,8 +147,8 @@ const Node* find_recurrent(const Graph& body) {
 }
 
 std::string recurrent_unsupported_reason(const Node& node) {
-  if (std::string reason = type_unsupported_reason(node); !reason.empty()) return reason;
-  if (std::string reason = shape_unsupported_reason(node); !reason.empty()) return reason;
+  if (std::string reason = recurrent_type_unsupported_reason(node); !reason.empty()) return reason;
+  if (std::string reason = recurrent_shape_unsupported_reason(node); !reason.empty()) return reason;
   if (!read_activations(node, direction_count(node)))
     return "activations that are too few or unknown";
   // A kernel keeps the states of a sequence in scratch: at most four rows of hidden units, with

@@ -9,14 +9,13 @@
 #include "common/base/files.h"
 #include "common/tensorfile/bad_file.h"
 #include "common/tensorfile/tensorfile.h"
+#include "common/tensorfile/zip_records.h"
 
 namespace sluice {
 namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEnd = 0x06054b50,
-                   kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
 constexpr uint64_t kEndBytes = 22, kMaxComment = 65535,
                    kMaxDeflateRatio = 1032;  // deflate's own bound
 
@@ -44,12 +43,12 @@ Result<Directory> find_directory(Bytes file, const std::string& path) {
   const uint64_t lowest =
       file.size() - kEndBytes - std::min<uint64_t>(kMaxComment, file.size() - kEndBytes);
   for (uint64_t at = file.size() - kEndBytes + 1; at-- > lowest;) {
-    if (number_at<uint32_t>(file, at) != kEnd) continue;
+    if (number_at<uint32_t>(file, at) != kZipEnd) continue;
     Directory directory{number_at<uint16_t>(file, at + 10), number_at<uint32_t>(file, at + 12),
                         number_at<uint32_t>(file, at + 16)};
-    if (at >= 20 && number_at<uint32_t>(file, at - 20) == kLocator64) {
+    if (at >= 20 && number_at<uint32_t>(file, at - 20) == kZipLocator64) {
       const uint64_t end64 = number_at<uint64_t>(file, at - 20 + 8);
-      if (number_at<uint32_t>(file, end64) != kEnd64)
+      if (number_at<uint32_t>(file, end64) != kZipEnd64)
         return bad_file(path, "the archive's zip64 end record is missing");
       directory = {number_at<uint64_t>(file, end64 + 32), number_at<uint64_t>(file, end64 + 40),
                    number_at<uint64_t>(file, end64 + 48)};
@@ -84,7 +83,7 @@ Result<Member> take_member(Bytes& directory, const std::string& path) {
   const uint64_t name = number_at<uint16_t>(directory, 28),
                  extra = number_at<uint16_t>(directory, 30);
   const uint64_t whole = kFixed + name + extra + number_at<uint16_t>(directory, 32);
-  if (number_at<uint32_t>(directory, 0) != kCentralHeader || whole > directory.size()) {
+  if (number_at<uint32_t>(directory, 0) != kZipCentralHeader || whole > directory.size()) {
     return bad_file(path, "the archive's directory is damaged");
   }
   Member member;
@@ -130,7 +129,7 @@ Result<std::vector<std::byte>> member_bytes(Bytes file, const Member& member,
     return bad_file(path, "member '{}' is packed by method {}, expected 0 (stored) or 8 (deflated)",
                     member.name, member.method);
   }
-  if (number_at<uint32_t>(file, member.local) != kLocalHeader)
+  if (number_at<uint32_t>(file, member.local) != kZipLocalHeader)
     return bad_file(path, "the header of member '{}' is missing", member.name);
   const uint64_t begin = member.local + kFixed + number_at<uint16_t>(file, member.local + 26) +
                          number_at<uint16_t>(file, member.local + 28);

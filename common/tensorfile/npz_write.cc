@@ -4,12 +4,12 @@
 #include "common/base/files.h"
 #include "common/tensorfile/bad_file.h"
 #include "common/tensorfile/tensorfile.h"
+#include "common/tensorfile/zip_records.h"
 
 namespace sluice {
 namespace {
 
 constexpr uint64_t kMaxBytes = 0xffffffff, kMaxMembers = 0xffff;  // limits without the zip64 fields
-constexpr uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEnd = 0x06054b50;
 constexpr uint16_t kVersion = 20, kStored = 0, kFirstDay = 0x21;  // 1980-01-01
 
 template <typename... Numbers>
@@ -31,14 +31,14 @@ void put_entry(std::string& text, const Entry& entry) {
 void put_directory(std::string& text, const std::vector<Entry>& entries) {
   const auto begin = static_cast<uint32_t>(text.size());
   for (const Entry& entry : entries) {
-    put(text, kCentralHeader, kVersion);
+    put(text, kZipCentralHeader, kVersion);
     put_entry(text, entry);
     put(text, uint16_t{0}, uint16_t{0}, uint16_t{0}, uint32_t{0}, entry.offset);
     text += entry.name;
   }
   const auto count = static_cast<uint16_t>(entries.size());
   const auto bytes = static_cast<uint32_t>(text.size() - begin);
-  put(text, kEnd, uint16_t{0}, uint16_t{0}, count, count, bytes, begin, uint16_t{0});
+  put(text, kZipEnd, uint16_t{0}, uint16_t{0}, count, count, bytes, begin, uint16_t{0});
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ Result<void> write_npz(const std::string& path, std::span<const Tensor> members)
         crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
     entries.push_back({member.name + ".npy", crc, static_cast<uint32_t>(bytes.size()),
                        static_cast<uint32_t>(text.size())});
-    put(text, kLocalHeader);
+    put(text, kZipLocalHeader);
     put_entry(text, entries.back());
     text += entries.back().name + bytes;
   }

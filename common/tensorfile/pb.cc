@@ -164,14 +164,6 @@ Result<FileValue> read_value(const std::string& path, ValueKind kind) {
   return FileValue{ValueKind::kTensor, true, {std::move(tensor)}};
 }
 
-namespace {
-
-// DataType of SequenceProto and of OptionalProto, from onnx-data.proto.
-constexpr int32_t kTensorElement = 1;
-constexpr int32_t kSequenceElement = 3;
-
-}  // namespace
-
 onnx::TensorProto to_proto(const Tensor& tensor) {
   onnx::TensorProto proto;
   proto.set_name(tensor.name);

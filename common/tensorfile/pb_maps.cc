@@ -7,9 +7,6 @@
 namespace sluice {
 namespace {
 
-// DataType of SequenceProto, from onnx-data.proto.
-constexpr int32_t kTensorElement = 1, kMapElement = 4;
-
 template <typename T>
 Tensor keys_as(const onnx::MapProto& proto, DType dtype) {
   Tensor keys = make_tensor(dtype, {proto.keys_size()});

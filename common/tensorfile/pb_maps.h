@@ -6,6 +6,9 @@
 
 namespace sluice {
 
+// DataType of SequenceProto and of OptionalProto, from onnx-data.proto.
+inline constexpr int32_t kTensorElement = 1, kSequenceElement = 3, kMapElement = 4;
+
 Result<Tensor> from_proto(const onnx::TensorProto& proto, const std::string& path);
 onnx::TensorProto to_proto(const Tensor& tensor);
 

@@ -18,7 +18,7 @@ bool is_shown_constant(const Value& value) {
 
 namespace {
 
-std::vector<std::string> value_names(const Graph& graph, bool with_constants) {
+std::vector<std::string> unique_value_names(const Graph& graph, bool with_constants) {
   std::vector<std::string> names(graph.value_limit());
   UniqueNames unique;
   size_t nameless = 0;
@@ -41,10 +41,10 @@ std::vector<std::string> value_names(const Graph& graph, bool with_constants) {
 
 }  // namespace
 
-std::vector<std::string> value_names(const Graph& graph) { return value_names(graph, true); }
+std::vector<std::string> value_names(const Graph& graph) { return unique_value_names(graph, true); }
 
 std::vector<std::string> value_names_without_constants(const Graph& graph) {
-  return value_names(graph, false);
+  return unique_value_names(graph, false);
 }
 
 std::vector<std::string> graph_names(const Module& module) {

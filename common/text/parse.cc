@@ -7,11 +7,6 @@
 
 namespace sluice {
 namespace text {
-namespace {
-
-constexpr int kTextVersion = 1;
-
-}  // namespace
 
 // Graphs and numbered constants may be referred to before they are defined, so their offsets are
 // recorded first.

@@ -7,7 +7,6 @@
 namespace sluice::text {
 namespace {
 
-constexpr std::string_view kRoles[] = {"root", "body", "fused", "part", "subgraph", "expression"};
 constexpr std::string_view kShapes[] = {"fixed", "symbolic", "dynamic"};
 
 }  // namespace
@@ -100,8 +99,8 @@ Result<void> ModuleParser::parse_inputs(Scope& scope, Graph& graph) {
 }
 
 Result<void> ModuleParser::parse_graph_facts(Graph& graph) {
-  for (size_t role = 0; role < std::size(kRoles); ++role) {
-    SLUICE_ASSIGN(const bool is_it, skip(kRoles[role]));
+  for (size_t role = 0; role < std::size(kGraphRoleNames); ++role) {
+    SLUICE_ASSIGN(const bool is_it, skip(kGraphRoleNames[role]));
     if (is_it) graph.role = static_cast<GraphRole>(role);
   }
   SLUICE_ASSIGN(const bool has_captures, skip("captures"));

@@ -5,14 +5,13 @@
 #include "common/base/release.h"
 #include "common/text/names.h"
 #include "common/text/printer.h"
+#include "common/text/text.h"
 
 namespace sluice {
 namespace text {
 namespace {
 
-constexpr int kTextVersion = 1;
 constexpr size_t kLineLength = 140;  // longer lists of inputs are printed one per line
-constexpr std::string_view kRoles[] = {"", "body", "fused", "part", "subgraph", "expression"};
 constexpr std::string_view kOrigins[] = {"dim", "value", "result"};
 
 std::string joined(const std::vector<std::string>& items, std::string_view between) {
@@ -51,13 +50,14 @@ void ModulePrinter::header(const PrintOptions& options) {
     out_ += fmt::format(" after {}", stage_name(module_.last_stage));
   if (module_.is_mid_stage()) out_ += fmt::format(" stopped after {} of", module_.passes_done);
   for (const std::string& pass : module_.passes)
-    out_ += (&pass == module_.passes.data() ? " " : ", ") + quoted(pass);
+    out_ += (&pass == module_.passes.data() ? " " : ", ") + quoted_text(pass);
   out_ += "\n";
   if (!options.header) return;
-  out_ += fmt::format("version {}\n", quoted(kRelease));
-  if (!module_.producer.empty()) out_ += fmt::format("producer {}\n", quoted(module_.producer));
+  out_ += fmt::format("version {}\n", quoted_text(kRelease));
+  if (!module_.producer.empty())
+    out_ += fmt::format("producer {}\n", quoted_text(module_.producer));
   for (const auto& [name, value] : module_.options)
-    out_ += fmt::format("option {} = {}\n", quoted(name), quoted(value));
+    out_ += fmt::format("option {} = {}\n", quoted_text(name), quoted_text(value));
   for (const Digest& digest : module_.made_from)
     out_ += fmt::format("made_from sha256:{}\n", digest_hex(digest));
 }
@@ -94,8 +94,8 @@ void ModulePrinter::kernels() {
     const std::string name = unique.add(kernel.entry);
     kernel_names_[static_cast<size_t>(id)] = spelled_word(name);
     out_ += fmt::format("kernel {} = {}", spelled_word(name), constant(kernel.object));
-    if (name != kernel.entry) out_ += " entry " + quoted(kernel.entry);
-    out_ += fmt::format(" isa {} blocks {} scratch {} multiply_adds {}", quoted(kernel.isa),
+    if (name != kernel.entry) out_ += " entry " + quoted_text(kernel.entry);
+    out_ += fmt::format(" isa {} blocks {} scratch {} multiply_adds {}", quoted_text(kernel.isa),
                         kernel.blocks, kernel.scratch_bytes, kernel.multiply_adds);
     if (kernel.symbolic) {
       out_ +=
@@ -149,7 +149,7 @@ void ModulePrinter::graph(const Graph& graph) {
                                          : "(\n    " + joined(inputs, ",\n    ") + ")";
   out_ += " -> (" + joined(outputs, ", ") + ")";
   if (graph.role != GraphRole::kRoot)
-    out_ += fmt::format(" {}", kRoles[static_cast<size_t>(graph.role)]);
+    out_ += fmt::format(" {}", kGraphRoleNames[static_cast<size_t>(graph.role)]);
   if (graph.captures > 0) out_ += fmt::format(" captures {}", graph.captures);
   if (graph.engine != EngineId::kNone) out_ += " engine " + spelled_word(engine_name(graph.engine));
   if (graph.shapes != ShapeClass::kFixed)
@@ -188,7 +188,8 @@ void ModulePrinter::node(const Node& node, const std::vector<std::string>& names
                         ? name_of(before->output())
                         : spelled_number('#', positions[static_cast<size_t>(before->id())]));
   }
-  for (const uint32_t origin : node.origins()) origins.push_back(quoted(module_.onnx_node(origin)));
+  for (const uint32_t origin : node.origins())
+    origins.push_back(quoted_text(module_.onnx_node(origin)));
   out_ += "  ";
   out_ += results.empty() ? spelled_number('#', positions[static_cast<size_t>(node.id())]) + ": "
                           : joined(results, ", ") + " = ";
@@ -196,7 +197,7 @@ void ModulePrinter::node(const Node& node, const std::vector<std::string>& names
   if (!attributes.empty()) out_ += " {" + joined(attributes, ", ") + "}";
   if (!after.empty()) out_ += " after " + joined(after, ", ");
   if (!(node.placement == Placement{})) out_ += " placement {" + placement(node) + "}";
-  if (!node.name().empty()) out_ += " name " + quoted(node.name());
+  if (!node.name().empty()) out_ += " name " + quoted_text(node.name());
   if (!origins.empty()) out_ += " from " + joined(origins, ", ");
   out_ += "\n";
 }
@@ -208,17 +209,17 @@ std::string ModulePrinter::placement(const Node& node) const {
     fields.push_back("engine = " + spelled_word(engine_name(placement.engine)));
   if (placement.kernel >= 0)
     fields.push_back("kernel = " + kernel_names_[static_cast<size_t>(placement.kernel)]);
-  if (!placement.layouts.empty()) fields.push_back("layouts = " + quoted(placement.layouts));
+  if (!placement.layouts.empty()) fields.push_back("layouts = " + quoted_text(placement.layouts));
   if (!placement.stream_label.empty())
-    fields.push_back("stream_label = " + quoted(placement.stream_label));
+    fields.push_back("stream_label = " + quoted_text(placement.stream_label));
   if (placement.stage_level >= 0)
     fields.push_back(fmt::format("stage_level = {}", placement.stage_level));
   if (placement.parallel_group >= 0)
     fields.push_back(fmt::format("parallel_group = {}", placement.parallel_group));
   if (!placement.super_kernel_scope.empty())
-    fields.push_back("super_kernel_scope = " + quoted(placement.super_kernel_scope));
+    fields.push_back("super_kernel_scope = " + quoted_text(placement.super_kernel_scope));
   if (!placement.memory_class.empty())
-    fields.push_back("memory_class = " + quoted(placement.memory_class));
+    fields.push_back("memory_class = " + quoted_text(placement.memory_class));
   if (placement.precision != Precision::kNone)
     fields.push_back(fmt::format("precision = {}", precision_name(placement.precision)));
   if (placement.stream >= 0)

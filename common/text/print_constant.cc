@@ -13,7 +13,7 @@ struct AttributePrinter {
 
   std::string operator()(int64_t value) const { return fmt::format("{}", value); }
   std::string operator()(float value) const { return print_float(value); }
-  std::string operator()(const std::string& value) const { return quoted(value); }
+  std::string operator()(const std::string& value) const { return quoted_text(value); }
   std::string operator()(TypeRef value) const { return "type " + print_type(module, value.id); }
   std::string operator()(SegmentRef value) const {
     return "constant " + printer.constant(value.id);
@@ -63,7 +63,7 @@ std::string ModulePrinter::elements(const Segment& segment) const {
   }
   for (size_t i = 0; i < count; ++i) {
     if (i > 0) result += ", ";
-    result += type.dtype == DType::kString ? quoted(string_at(strings, i))
+    result += type.dtype == DType::kString ? quoted_text(string_at(strings, i))
                                            : print_element(type.dtype, segment.data, i);
   }
   return result + "]";

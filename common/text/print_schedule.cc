@@ -14,7 +14,7 @@
 namespace sluice::text {
 
 std::string stream_name(const Graph& graph, uint32_t stream) {
-  return stream < graph.streams.size() ? quoted(graph.streams[stream])
+  return stream < graph.streams.size() ? quoted_text(graph.streams[stream])
                                        : fmt::format("\"stream {}\"", stream);
 }
 
@@ -24,7 +24,7 @@ std::string print_buffer(const Graph& graph, const MemoryBuffer& buffer) {
   if (buffer.memory == MemoryClass::kInput || buffer.memory == MemoryClass::kOutput)
     text += fmt::format(" {}", buffer.binding);
   if (buffer.memory == MemoryClass::kArena && buffer.binding < graph.memories.size())
-    text += " " + quoted(graph.memories[buffer.binding].name);
+    text += " " + quoted_text(graph.memories[buffer.binding].name);
   text += " bytes " + print_dim(module, buffer.bytes);
   if (!buffer.offset.is_unknown()) text += " offset " + print_dim(module, buffer.offset);
   std::string_view before = " live ";
@@ -45,9 +45,10 @@ std::string print_place(const Value& value) {
 }
 
 void ModulePrinter::schedule(const Graph& graph) {
-  for (const std::string& name : graph.streams) out_ += fmt::format("  stream {}\n", quoted(name));
+  for (const std::string& name : graph.streams)
+    out_ += fmt::format("  stream {}\n", quoted_text(name));
   for (const DeviceMemory& memory : graph.memories) {
-    out_ += "  memory " + quoted(memory.name);
+    out_ += "  memory " + quoted_text(memory.name);
     if (!memory.sub_memories.empty())
       out_ += fmt::format(" sub_memories [{}]", fmt::join(memory.sub_memories, ", "));
     out_ += "\n";

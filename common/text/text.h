@@ -10,6 +10,8 @@
 
 namespace sluice {
 
+inline constexpr int kTextVersion = 1;  // of the text form
+
 struct PrintOptions {
   bool header = false;  // also version, options and made_from
 };

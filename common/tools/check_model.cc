@@ -41,7 +41,7 @@ std::string host_reason(const Node& node) {
 }
 
 // Returns the value whose bytes a view shows.
-const Value& viewed(const Value& value) {
+const Value& viewed_base(const Value& value) {
   const Value* base = &value;
   while (base->producer() != nullptr && is_view(*base->producer()) &&
          base->producer()->input(0) != nullptr)
@@ -54,7 +54,7 @@ const Value& viewed(const Value& value) {
 uint64_t peak_bytes(const Graph& graph) {
   std::vector<size_t> readers_left(graph.value_limit(), 0);  // of a value and its views
   for (const Value& value : graph.values()) {
-    const Value& base = viewed(value);
+    const Value& base = viewed_base(value);
     readers_left[static_cast<size_t>(base.id())] +=
         value.uses().size() - (&base == &value ? 0 : 1) + (value.is_output() ? 1 : 0);
   }
@@ -70,7 +70,7 @@ uint64_t peak_bytes(const Graph& graph) {
     peak = std::max(peak, alive + (callee == nullptr ? 0 : peak_bytes(*callee)));
     for (size_t i = 0; i < node.input_count(); ++i) {
       if (node.input(i) == nullptr) continue;
-      const Value& base = viewed(*node.input(i));
+      const Value& base = viewed_base(*node.input(i));
       if (--readers_left[static_cast<size_t>(base.id())] == 0 && is_counted(base))
         alive -= bytes_of(base);
     }

@@ -76,7 +76,7 @@ std::string printable(const std::string& name) {
   const bool is_plain = std::all_of(name.begin(), name.end(), [](char c) {
     return static_cast<unsigned char>(c) >= 32 && c != 127;
   });
-  return is_plain ? name : text::quoted(name);
+  return is_plain ? name : text::quoted_text(name);
 }
 
 std::string check_text(const ModelCheck& check) {

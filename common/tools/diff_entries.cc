@@ -6,8 +6,6 @@
 namespace sluice {
 namespace {
 
-constexpr std::string_view kRoles[] = {"root", "body", "fused", "part", "subgraph", "expression"};
-
 const std::string& name_of(const Value& value, const std::vector<std::string>& names) {
   return names[static_cast<size_t>(value.id())];
 }
@@ -57,7 +55,7 @@ void DiffSide::add_value(DiffEntry& entry, const std::string& what, const Value&
 
 DiffEntry DiffSide::graph_entry(const Graph& graph, const std::vector<std::string>& names) const {
   DiffEntry entry;
-  entry.facts = {{"role", std::string(kRoles[static_cast<size_t>(graph.role)])},
+  entry.facts = {{"role", std::string(kGraphRoleNames[static_cast<size_t>(graph.role)])},
                  {"engine", std::string(engine_name(graph.engine))},
                  {"shapes", std::string(shape_class_name(graph.shapes))},
                  {"captures", fmt::format("{}", graph.captures)}};

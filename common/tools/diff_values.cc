@@ -29,7 +29,7 @@ std::string index_text(size_t index, const std::vector<int64_t>& dims) {
   return "[" + text + "]";
 }
 
-std::string type_text(const Tensor& tensor) {
+std::string tensor_type_text(const Tensor& tensor) {
   return fmt::format("{} {}", dtype_name(tensor.dtype), dims_text(tensor.dims));
 }
 
@@ -48,15 +48,16 @@ bool are_comparable(const Tensor& a, const Tensor& b) {
 }
 
 std::string types_text(const Tensor& a, const Tensor& b) {
-  return a.dtype == b.dtype ? type_text(a)
-                            : fmt::format("{} | {}", dtype_name(a.dtype), type_text(b));
+  return a.dtype == b.dtype ? tensor_type_text(a)
+                            : fmt::format("{} | {}", dtype_name(a.dtype), tensor_type_text(b));
 }
 
 // Returns an empty text when the two are equal within the tolerance.
 std::string difference(const Tensor& a, const Tensor& b, double tolerance) {
-  if (!are_comparable(a, b)) return fmt::format("{} | {}", type_text(a), type_text(b));
+  if (!are_comparable(a, b))
+    return fmt::format("{} | {}", tensor_type_text(a), tensor_type_text(b));
   if (a.dtype == DType::kString)
-    return a.bytes == b.bytes ? "" : fmt::format("{}: other texts", type_text(a));
+    return a.bytes == b.bytes ? "" : fmt::format("{}: other texts", tensor_type_text(a));
   const std::vector<double> x = numbers_of(a), y = numbers_of(b);
   double largest = 0, worst = -1;
   size_t at = 0;

@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-std::string name_of(const Value& value) {
+std::string value_label(const Value& value) {
   return value.name().empty() ? fmt::format("{}.{}", value.graph().id(), value.id()) : value.name();
 }
 
@@ -60,7 +60,7 @@ Result<std::string> evaluate_to_files(const Module& module, const EvalRequest& r
     options.observer = [&](const Value& value, const EvalValue& made) {
       if (made.kind == EvalValue::Kind::kTensor && made.tensor->dtype == DType::kString)
         return;  // nothing compares them
-      if (auto written = write(*dump, name_of(value), made); !written && !failed)
+      if (auto written = write(*dump, value_label(value), made); !written && !failed)
         failed = std::move(written).error();
     };
   }
@@ -74,7 +74,7 @@ Result<std::string> evaluate_to_files(const Module& module, const EvalRequest& r
   }
   std::string text;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const std::string name = name_of(*root.outputs()[i]);
+    const std::string name = value_label(*root.outputs()[i]);
     text += line_of(name, outputs[i]);
     if (folder) SLUICE_TRY(write(*folder, name, outputs[i]));
   }

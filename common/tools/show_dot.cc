@@ -36,21 +36,22 @@ class DotPrinter {
     const std::vector<std::string> names = text::value_names(graph);
     const auto name_of = [&](const Value& value) { return names[static_cast<size_t>(value.id())]; };
     out_ += fmt::format("  subgraph cluster_{} {{\n    label={};\n", graph.id(),
-                        text::quoted(graph_names_[static_cast<size_t>(graph.id())]));
+                        text::quoted_text(graph_names_[static_cast<size_t>(graph.id())]));
     for (const Value& value : graph.values()) {
       const bool is_shown =
           !value.is_erased() && (value.is_input() || text::is_shown_constant(value));
       if (!is_shown) continue;
-      out_ += fmt::format("    {} [label={}, shape={}];\n", value_id(value),
-                          text::quoted(name_of(value) + " " + print_type(module_, value.type_id())),
-                          value.is_input() ? "ellipse" : "note");
+      out_ += fmt::format(
+          "    {} [label={}, shape={}];\n", value_id(value),
+          text::quoted_text(name_of(value) + " " + print_type(module_, value.type_id())),
+          value.is_input() ? "ellipse" : "note");
     }
     for (const Node& node : graph.nodes()) {
       std::string label(op_name(node.op()));
       if (node.placement.engine != EngineId::kNone)
         label += fmt::format(" [{}]", engine_name(node.placement.engine));
       if (!node.name().empty()) label += "\n" + node.name();
-      out_ += fmt::format("    {} [label={}];\n", node_id(node), text::quoted(label));
+      out_ += fmt::format("    {} [label={}];\n", node_id(node), text::quoted_text(label));
     }
     for (const Node& node : graph.nodes()) {
       for (size_t i = 0; i < node.input_count(); ++i) {
@@ -58,8 +59,9 @@ class DotPrinter {
         if (input == nullptr) continue;
         out_ += fmt::format("    {} -> {}", source(*input), node_id(node));
         if (input->producer() != nullptr) {
-          out_ += fmt::format(" [label={}]", text::quoted(name_of(*input) + " " +
-                                                          print_type(module_, input->type_id())));
+          out_ += fmt::format(
+              " [label={}]",
+              text::quoted_text(name_of(*input) + " " + print_type(module_, input->type_id())));
         }
         out_ += ";\n";
       }
@@ -69,7 +71,7 @@ class DotPrinter {
     for (size_t i = 0; i < graph.outputs().size(); ++i) {
       const Value& output = *graph.outputs()[i];
       out_ += fmt::format("    g{}o{} [label={}, shape=ellipse];\n    {} -> g{}o{};\n", graph.id(),
-                          i, text::quoted(name_of(output)), source(output), graph.id(), i);
+                          i, text::quoted_text(name_of(output)), source(output), graph.id(), i);
     }
     out_ += "  }\n";
     for (const Node& node : graph.nodes()) {

@@ -7,8 +7,6 @@
 namespace sluice {
 namespace {
 
-constexpr std::string_view kRoles[] = {"root", "body", "fused", "part", "subgraph", "expression"};
-
 // Prints JSON with the names and the spelling of the text form.
 class JsonPrinter {
  public:
@@ -45,7 +43,7 @@ class JsonPrinter {
     const std::vector<std::string> names = text::value_names(graph);
     Json json;
     json.set("name", graph_names_[static_cast<size_t>(graph.id())]);
-    json.set("role", kRoles[static_cast<size_t>(graph.role)]);
+    json.set("role", kGraphRoleNames[static_cast<size_t>(graph.role)]);
     if (graph.engine != EngineId::kNone) json.set("engine", engine_name(graph.engine));
     json.set("shapes", shape_class_name(graph.shapes));
     Json inputs{Json::Array{}}, outputs{Json::Array{}}, constants{Json::Array{}},

@@ -21,7 +21,8 @@ bool is_shown(const Node& node, const std::string& glob) {
   return !is_view(node) && ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
 }
 
-Result<std::string> node_text(const Node& node, const DeviceProfile& profile, MathPrecision math) {
+Result<std::string> node_loops_text(const Node& node, const DeviceProfile& profile,
+                                    MathPrecision math) {
   std::string text = "# " + readable_text(node.label());
   if (node.placement.kernel >= 0)
     text += ", kernel " + node.graph().module().kernel(node.placement.kernel).entry;
@@ -48,7 +49,7 @@ Result<std::string> loops_text(Module& module, const std::string& glob) {
     SLUICE_TRY(infer_graph(graph, facts));
     for (const Node& node : graph.nodes()) {
       if (!is_shown(node, glob)) continue;
-      SLUICE_ASSIGN(const std::string own, node_text(node, profile, *math));
+      SLUICE_ASSIGN(const std::string own, node_loops_text(node, profile, *math));
       text += (text.empty() ? "" : "\n") + own;
     }
   }

@@ -6,7 +6,6 @@
 namespace sluice {
 namespace {
 
-constexpr std::string_view kRoles[] = {"root", "body", "fused", "part", "subgraph", "expression"};
 constexpr std::string_view kKinds[] = {"small", "bytes", "splat", "expression", "parameter"};
 
 std::string counts(const std::map<std::string, size_t>& numbers) {
@@ -26,7 +25,7 @@ std::string summary_text(const Module& module) {
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id)) continue;
     const Graph& graph = module.graph(id);
-    ++roles[std::string(kRoles[static_cast<size_t>(graph.role)])];
+    ++roles[std::string(kGraphRoleNames[static_cast<size_t>(graph.role)])];
     nodes += graph.node_count();
     for (const Node& node : graph.nodes()) {
       ++ops[std::string(op_name(node.op()))];

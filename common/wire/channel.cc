@@ -11,14 +11,15 @@
 namespace sluice {
 namespace {
 
-constexpr int kReconnectMs = 100, kMaxReconnectMs = 2000;
+constexpr int kPeerReconnectMs = 100, kMaxPeerReconnectMs = 2000;
 // Messages of one peer that wait here, or for a peer that does not read.
 constexpr int kWaitingIn = 256, kWaitingOut = 4096;
-constexpr int kLingerMs = 500;
+constexpr int kChannelLingerMs = 500;
 constexpr std::chrono::seconds kRefusedPause{2};  // until a refused side connects again
 // Handshakes that broke before it is a matter of keys: the peer may be ending.
-constexpr int kMaxBroken = 4;
-constexpr size_t kMaxFrames = wire::kMaxFarmFrames + 1;  // with the peer; a frame more is rejected
+constexpr int kMaxChannelBroken = 4;
+constexpr size_t kMaxChannelFrames =
+    wire::kMaxFarmFrames + 1;  // with the peer; a frame more is rejected
 
 }  // namespace
 
@@ -27,11 +28,11 @@ struct Channel::State {
       : context(std::move(shared)),
         socket(*context, type),
         is_router(type == zmq::socket_type::router) {
-    wire::set_limits(socket, wire::kMaxFarmFrameBytes, kLingerMs);
+    wire::set_limits(socket, wire::kMaxFarmFrameBytes, kChannelLingerMs);
     socket.set(zmq::sockopt::rcvhwm, kWaitingIn);
     socket.set(zmq::sockopt::sndhwm, kWaitingOut);
-    socket.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
-    socket.set(zmq::sockopt::reconnect_ivl_max, kMaxReconnectMs);
+    socket.set(zmq::sockopt::reconnect_ivl, kPeerReconnectMs);
+    socket.set(zmq::sockopt::reconnect_ivl_max, kMaxPeerReconnectMs);
     if (is_router) socket.set(zmq::sockopt::router_mandatory, true);
   }
 
@@ -85,7 +86,7 @@ void Channel::State::take_events() {
     was_accepted |= event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
     auto error = wire::key_error_of(*event, has_keys);
     const bool just_broke = event->kind == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
-    if (just_broke && (was_accepted || ++broken < kMaxBroken)) continue;
+    if (just_broke && (was_accepted || ++broken < kMaxChannelBroken)) continue;
     if (error) key_error = std::move(*error).within(place);
     if ((event->kind & wire::kHandshakeFailures) != 0 && !just_broke)
       connects_at = now + kRefusedPause;
@@ -146,7 +147,7 @@ bool Channel::send(const std::string& peer, const pb::FarmMessage& message, Payl
 
 std::optional<Incoming> Channel::receive() {
   while (true) {
-    wire::Frames frames = wire::receive(state_->socket, kMaxFrames + 1);
+    wire::Frames frames = wire::receive(state_->socket, kMaxChannelFrames + 1);
     if (frames.empty()) return std::nullopt;
     Incoming incoming;
     if (state_->is_router) {

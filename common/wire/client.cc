@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using ClientClock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using wire::Frames;
 
@@ -55,7 +55,7 @@ class Client {
     socket_.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
     SLUICE_TRY(wire::use_keys(socket_, options_.keys));
     socket_.connect(endpoint_);
-    deadline_ = Clock::now() + patience();
+    deadline_ = ClientClock::now() + patience();
     return {};
   }
 
@@ -65,7 +65,7 @@ class Client {
     std::vector<zmq::pollitem_t> items = {{socket_.handle(), 0, ZMQ_POLLIN, 0}, monitor_.item()};
     while (true) {
       if (options_.interrupted()) return make_error(ErrorCode::kIo, "interrupted");
-      const auto left = std::chrono::ceil<milliseconds>(deadline_ - Clock::now());
+      const auto left = std::chrono::ceil<milliseconds>(deadline_ - ClientClock::now());
       if (left.count() <= 0) return silent();
       poll(items, std::min<int64_t>(left.count(), kMaxWaitMs));
       const auto broken = take_events();
@@ -116,9 +116,9 @@ class Client {
     auto answer = wire::parse_answer(wire::payloads_of(std::move(frames)), kJobId);
     if (!answer) return std::move(answer).error().within(name());
     heard_ = true;
-    deadline_ = Clock::now() + patience();
+    deadline_ = ClientClock::now() + patience();
     if (answer->reply.has_heartbeat()) {
-      const int64_t due = (Clock::now() - begun_) / heartbeat_;
+      const int64_t due = (ClientClock::now() - begun_) / heartbeat_;
       if (++heartbeats_ > 2 * due + kSpareMessages) return flood();
       return false;
     }
@@ -147,7 +147,7 @@ class Client {
   zmq::context_t context_;
   zmq::socket_t socket_;
   wire::Monitor monitor_;
-  Clock::time_point begun_ = Clock::now(), deadline_;
+  ClientClock::time_point begun_ = ClientClock::now(), deadline_;
   bool heard_ = false, is_connected_ = false;
   int broken_ = 0;  // before it was connected
   int64_t heartbeats_ = 0;

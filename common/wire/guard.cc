@@ -8,14 +8,14 @@ namespace sluice::wire {
 namespace {
 
 constexpr char kPlace[] = "inproc://zeromq.zap.01", kVersion[] = "1.0", kDomain[] = "sluice";
-constexpr size_t kKeyBytes = 32;
+constexpr size_t kCurveKeyBytes = 32;
 // The frames of a question: who asks, nothing, version, id, domain, address, routing id, mechanism,
 // and the key.
 constexpr size_t kVersionFrame = 2, kIdFrame = 3, kAddressFrame = 5, kMechanismFrame = 7,
                  kKeyFrame = 8, kFrames = 9;
 
 std::string key_text(const zmq::message_t& frame) {
-  std::array<char, kKeyBytes * 5 / 4 + 1> text{};
+  std::array<char, kCurveKeyBytes * 5 / 4 + 1> text{};
   zmq_z85_encode(text.data(), static_cast<const uint8_t*>(frame.data()), frame.size());
   return text.data();
 }
@@ -69,7 +69,7 @@ void Guard::turn() {
 // A question in another form gets no answer, and so nobody comes in by it.
 void Guard::answer(Frames request) {
   if (request.size() != kFrames || text_of(request[kVersionFrame]) != kVersion ||
-      text_of(request[kMechanismFrame]) != "CURVE" || request[kKeyFrame].size() != kKeyBytes)
+      text_of(request[kMechanismFrame]) != "CURVE" || request[kKeyFrame].size() != kCurveKeyBytes)
     return;
   const std::string key = key_text(request[kKeyFrame]);
   allowed_.refresh();

@@ -21,7 +21,7 @@
 namespace sluice {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using ServiceClock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using wire::Frames;
 
@@ -39,10 +39,10 @@ struct Entry {
   pb::Job job;
   Payload graph;
   std::optional<wire::JobProcess> process;
-  Clock::time_point next_beat = Clock::now();
+  ServiceClock::time_point next_beat = ServiceClock::now();
   milliseconds heartbeat{kHeartbeatMs};
   bool done = false;
-  Clock::time_point started = Clock::now();  // its process
+  ServiceClock::time_point started = ServiceClock::now();  // its process
 };
 
 class Service {
@@ -105,12 +105,13 @@ class Service {
   }
 
   void wait(std::vector<zmq::pollitem_t>& items) const {
-    Clock::time_point next = Clock::time_point::max();
+    ServiceClock::time_point next = ServiceClock::time_point::max();
     for (const Entry& entry : entries_) next = std::min(next, entry.next_beat);
     const bool forever = entries_.empty();
-    const auto left =
-        forever ? milliseconds(-1)
-                : std::max(milliseconds(0), std::chrono::ceil<milliseconds>(next - Clock::now()));
+    const auto left = forever
+                          ? milliseconds(-1)
+                          : std::max(milliseconds(0),
+                                     std::chrono::ceil<milliseconds>(next - ServiceClock::now()));
     try {
       zmq::poll(items, left);
     } catch (const zmq::error_t& error) {
@@ -181,7 +182,7 @@ class Service {
       entry.graph = {};
       if (started) {
         entry.process = std::move(started).value();
-        entry.started = Clock::now();
+        entry.started = ServiceClock::now();
         ++running;
       } else {
         answer(entry, wire::failed_result(started.error()), {});
@@ -191,7 +192,7 @@ class Service {
 
   bool is_over(const Entry& entry) const {
     return entry.process && options_.max_seconds > 0 &&
-           Clock::now() - entry.started > std::chrono::seconds(options_.max_seconds);
+           ServiceClock::now() - entry.started > std::chrono::seconds(options_.max_seconds);
   }
 
   Error clock_error() const {
@@ -202,13 +203,13 @@ class Service {
 
   void beat() {
     for (Entry& entry : entries_) {
-      if (entry.done || entry.next_beat > Clock::now()) continue;
+      if (entry.done || entry.next_beat > ServiceClock::now()) continue;
       if (is_over(entry)) {
         wire::kill_job(*entry.process);
         answer(entry, wire::failed_result(clock_error()), {});
         continue;
       }
-      entry.next_beat = Clock::now() + entry.heartbeat;
+      entry.next_beat = ServiceClock::now() + entry.heartbeat;
       pb::Reply reply;
       reply.mutable_heartbeat();
       if (send(entry.client, entry.id, reply, {}) != wire::Sent::kGone) continue;

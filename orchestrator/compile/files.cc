@@ -13,8 +13,6 @@
 namespace sluice {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Opens the input as the stage's standard input, as in a pipe, so that its messages do not depend
 // on the path of this run's file.
 Result<Descriptor> open_input(const std::string& file) {
@@ -28,13 +26,13 @@ Result<Descriptor> open_input(const std::string& file) {
 Result<StageReport> run_over_file(const StageRun& stage, const std::vector<std::string>& more,
                                   const std::string& input_file, int output) {
   StageReport report;
-  const auto start = Clock::now();
+  const auto start = StageClock::now();
   SLUICE_ASSIGN(const Descriptor input, open_input(input_file));
   SLUICE_ASSIGN(const Descriptor messages, make_memory_file());
   SLUICE_ASSIGN(const StageProcess process,
                 StageProcess::start(stage, more, {input.get(), output, messages.get()}));
   report.ending = wait_for(process.child(), StageProcess::max_seconds(stage));
-  report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  report.seconds = std::chrono::duration<double>(StageClock::now() - start).count();
   report.messages = memory_file_text(messages);
   process.finish(stage, report);
   return report;

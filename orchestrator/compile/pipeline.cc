@@ -22,8 +22,6 @@
 namespace sluice {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr size_t kBufferBytes = 1 << 20;
 constexpr int kHeadStartMs = 5;
 
@@ -33,7 +31,7 @@ struct Running {
   Descriptor output;    // read end of what it writes; not of the last stage
   Descriptor messages;  // its stderr
   Descriptor input;     // write end of what it reads; not of the first stage
-  Clock::time_point input_complete = Clock::now();
+  StageClock::time_point input_complete = StageClock::now();
   StageReport report;
   bool ended = false;
   bool succeeded = false;  // and all before it
@@ -196,7 +194,7 @@ class Pipeline {
 
   void end_input(Running& stage) {
     const std::lock_guard lock(mutex_);
-    stage.input_complete = Clock::now();
+    stage.input_complete = StageClock::now();
     stage.input.reset();
   }
 
@@ -205,7 +203,7 @@ class Pipeline {
     Running& stage = running_[i];
     stage.report.ending = ending;
     stage.report.seconds =
-        std::chrono::duration<double>(Clock::now() - stage.input_complete).count();
+        std::chrono::duration<double>(StageClock::now() - stage.input_complete).count();
     stage.report.messages = memory_file_text(stage.messages);
     stage.process->finish(stages_[i], stage.report);
     stage.ended = true;

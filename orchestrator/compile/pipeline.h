@@ -4,6 +4,7 @@
 // one.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,6 +15,8 @@
 #include "orchestrator/process/process.h"
 
 namespace sluice {
+
+using StageClock = std::chrono::steady_clock;
 
 struct StageReport {
   Ending ending;

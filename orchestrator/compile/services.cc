@@ -16,8 +16,6 @@
 namespace sluice {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 void add_limits(const Sandbox& sandbox, std::vector<std::string>& arguments) {
   arguments.push_back(fmt::format("--sandbox-memory={}", sandbox.memory_bytes));
   arguments.push_back(fmt::format("--sandbox-seconds={}", sandbox.cpu_seconds));
@@ -122,10 +120,10 @@ class Services {
   Result<bool> run(const StageDone& done) {
     Payload graph;
     for (size_t i = 0; i < stages_.size(); ++i) {
-      const auto start = Clock::now();
+      const auto start = StageClock::now();
       SLUICE_ASSIGN(JobReply reply, run_stage(i, std::move(graph)));
       StageReport report;
-      report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      report.seconds = std::chrono::duration<double>(StageClock::now() - start).count();
       report.ending.code = static_cast<int>(reply.result.exit_code());
       report.messages = messages_of(stages_[i], reply.result);
       report.bytes = reply.output.bytes.size();

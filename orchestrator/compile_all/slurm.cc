@@ -19,8 +19,6 @@
 namespace sluice {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int kMaxSubmissions = 4;  // of one job: a task can be cancelled, or lose its machine
 constexpr std::chrono::milliseconds kPause{200};
 constexpr int kPausesPerQuestion = 10;  // the queue is asked less often than the store
@@ -116,7 +114,7 @@ class SlurmRun {
 
   // A failure is older than the submission when an earlier run left it.
   bool has_ended(const Digest& key) {
-    if (fs::exists(record_path(store_.path(), key))) return true;
+    if (std::filesystem::exists(record_path(store_.path(), key))) return true;
     struct stat failure{}, batch{};
     return ::stat(store_path(store_.path() + "/failures", key).c_str(), &failure) == 0 &&
            ::stat((folder_ + "/task.sh").c_str(), &batch) == 0 &&
@@ -150,7 +148,7 @@ class SlurmRun {
 
   std::string absolute_store() const {
     std::error_code failed;
-    const fs::path path = fs::absolute(store_.path(), failed);
+    const std::filesystem::path path = std::filesystem::absolute(store_.path(), failed);
     return failed ? store_.path() : path.string();
   }
 

@@ -145,8 +145,8 @@ std::string place_text(size_t i, bool are_maps) {
                   : fmt::format("element {}", i);
 }
 
-Comparison compare(std::span<const Tensor> actual, std::span<const Tensor> expected,
-                   const Tolerance& tolerance, bool are_maps) {
+Comparison compare_tensors(std::span<const Tensor> actual, std::span<const Tensor> expected,
+                           const Tolerance& tolerance, bool are_maps) {
   Comparison whole{true, {}, 0};
   for (size_t i = 0; i < actual.size() && whole.equal; ++i) {
     const Comparison one = compare(actual[i], expected[i], tolerance);
@@ -168,8 +168,10 @@ Comparison compare(const FileValue& actual, const FileValue& expected, const Tol
       actual.tensors.size() != expected.tensors.size()) {
     return {false, fmt::format("got {}, expected {}", value_text(actual), value_text(expected)), 0};
   }
-  if (!holds_maps(expected)) return compare(actual.tensors, expected.tensors, tolerance, false);
-  return compare(in_key_order(actual.tensors), in_key_order(expected.tensors), tolerance, true);
+  if (!holds_maps(expected))
+    return compare_tensors(actual.tensors, expected.tensors, tolerance, false);
+  return compare_tensors(in_key_order(actual.tensors), in_key_order(expected.tensors), tolerance,
+                         true);
 }
 
 }  // namespace sluice

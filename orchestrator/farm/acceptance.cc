@@ -1,7 +1,5 @@
 #include "orchestrator/farm/acceptance.h"
 
-#include <poll.h>
-
 #include <algorithm>
 
 #include "common/base/store.h"
@@ -9,14 +7,6 @@
 #include "orchestrator/process/programs.h"
 
 namespace sluice {
-namespace {
-
-bool has_ended(const Descriptor& handle) {
-  pollfd entry{handle.get(), POLLIN, 0};
-  return ::poll(&entry, 1, 0) > 0;
-}
-
-}  // namespace
 
 Acceptance::~Acceptance() {
   for (const Process& process : processes_) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxActive = 16;
 constexpr uint64_t kWindow = uint64_t{4} * wire::kMaxPieceBytes;  // asked for and not come yet
-constexpr std::chrono::milliseconds kPatience{1000};
+constexpr std::chrono::milliseconds kPiecePatience{1000};
 constexpr int kMaxAttempts = 10;       // without a byte from a peer
 constexpr int kMaxHolderAttempts = 3;  // the same of a holder, for which there is a substitute
 
@@ -304,7 +304,7 @@ void Artifacts::turn(Clock::time_point now) {
   }
   std::vector<Digest> late;
   for (const auto& [digest, transfer] : transfers_)
-    if (transfer.file && now - transfer.last > kPatience) late.push_back(digest);
+    if (transfer.file && now - transfer.last > kPiecePatience) late.push_back(digest);
   for (const Digest& digest : late) {
     Transfer& transfer = transfers_.at(digest);
     transfer.asked = transfer.at;

@@ -23,6 +23,8 @@ namespace sluice {
 
 // Bytes of artifacts that workers get from each other. Smaller ones are not worth a connection.
 inline constexpr uint64_t kMinShared = 64u << 10;
+// Lies that may arrive in place of what one job waits for; then it fails.
+inline constexpr int kMaxDamagedArrivals = 3;
 
 class Artifacts {
  public:

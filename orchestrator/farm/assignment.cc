@@ -13,10 +13,10 @@ constexpr size_t kMaxTogether = 64, kUnknownTogether = 16;
 constexpr milliseconds kMinRun{100}, kMaxRun{1500};
 constexpr seconds kMinLate{10};  // a job that runs shorter is no straggler
 constexpr int kLate = 4;         // times as long as is usual
-constexpr int kMemory = 16;      // jobs that the usual time is a mean of
+constexpr int kMeanJobs = 16;    // jobs that the usual time is a mean of
 
 void add_to_mean(FarmClock::duration& mean, FarmClock::duration time) {
-  mean = mean.count() == 0 ? time : mean + (time - mean) / kMemory;
+  mean = mean.count() == 0 ? time : mean + (time - mean) / kMeanJobs;
 }
 
 }  // namespace

@@ -28,20 +28,17 @@
 namespace sluice {
 namespace {
 
-using State = FarmJob::State;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kHeartbeat{kHeartbeatMs};
-constexpr size_t kMessagesAtOnce = 2000;
-constexpr milliseconds kTick{100};
-constexpr milliseconds kIdle{1000};
+constexpr size_t kReceivedAtOnce = 2000;
+constexpr milliseconds kDispatcherTick{100};
+constexpr milliseconds kIdleTick{1000};
 constexpr milliseconds kAssignPatience{1500};  // until a worker has said that it has a lease
 constexpr int kEpochBits = 40;                 // leases of one start
-constexpr seconds kCollectPause{60};
-constexpr seconds kServed{3};      // a client that asks for nothing so long has all
-constexpr seconds kSpacePause{2};  // between two deletions in a full store
+constexpr seconds kServed{3};                  // a client that asks for nothing so long has all
+constexpr seconds kSpacePause{2};              // between two deletions in a full store
 
 class Dispatcher {
  public:
@@ -99,12 +96,12 @@ class Dispatcher {
   Result<void> turn() {
     wait();
     size_t taken = 0;
-    for (; taken < kMessagesAtOnce; ++taken) {
+    for (; taken < kReceivedAtOnce; ++taken) {
       auto incoming = channel_.receive();
       if (!incoming) break;
       SLUICE_TRY(take(*incoming));
     }
-    has_more_ = taken == kMessagesAtOnce;
+    has_more_ = taken == kReceivedAtOnce;
     tell_refused();
     const auto now = FarmClock::now();
     artifacts_.turn(now);
@@ -139,8 +136,8 @@ class Dispatcher {
     acceptance_.add_descriptors(descriptors);
     const bool is_idle = board_.jobs().empty() && workers_.all().empty();
     const auto ready = channel_.wait(descriptors, has_more_ ? milliseconds(0)
-                                                  : is_idle ? kIdle
-                                                            : kTick);
+                                                  : is_idle ? kIdleTick
+                                                            : kDispatcherTick);
     if (ready[0]) is_stopped_ = true;
     if (metrics_ && ready[1]) answer_metrics();
   }
@@ -150,24 +147,25 @@ class Dispatcher {
   }
 
   Result<void> tick(FarmClock::time_point now) {
-    next_tick_ = now + kTick;
+    next_tick_ = now + kDispatcherTick;
     if (metrics_) answer_metrics();  // those who ask too slowly are let go
     SLUICE_TRY(board_.turn(now));
     if (slurm_) slurm_->set_wanted(wanted_workers(), come_workers_);
     std::vector<std::string> lost;
     for (const auto& [id, worker] : workers_.all()) {
-      const auto patience = worker.is_reachable ? kHeartbeat * kMissedHeartbeats : kHeartbeat * 2;
+      const auto patience =
+          worker.is_reachable ? kFarmHeartbeat * kMissedHeartbeats : kFarmHeartbeat * 2;
       if (now - worker.last_heard > patience) lost.push_back(id);
     }
     for (const std::string& id : lost) SLUICE_TRY(lose_worker(id));
     clients_.turn(now);
     if (!is_draining_) assignment_.copy_stragglers(now);
     if (now >= next_look_) {
-      next_look_ = now + kHeartbeat;
+      next_look_ = now + kFarmHeartbeat;
       unfit_.look(board_.queue(), workers_, now);
     }
     if (now >= next_collection_) {
-      next_collection_ = now + kCollectPause;
+      next_collection_ = now + kFarmCollectPause;
       if (const auto kept = collect_if_full(store_); !kept)
         log_.warn("store not collected", {{"why", kept.error().message}});
       artifacts_.forget_all();
@@ -395,18 +393,19 @@ class Dispatcher {
       note_taken(incoming.peer, done.lease());
       return {};
     }
-    if (job->state == State::kAccepting && accepting_[*key].peer == incoming.peer) return {};
+    if (job->state == FarmJob::State::kAccepting && accepting_[*key].peer == incoming.peer)
+      return {};
     if (FarmWorker* worker = workers_.find(done.worker())) ++worker->done;
     if (done.microseconds() > 0) assignment_.note_run(job->kind, microseconds(done.microseconds()));
     if (!has_failed) {
-      job->state = State::kAccepting;
+      job->state = FarmJob::State::kAccepting;
       accepting_[*key] = {incoming.peer, done.lease()};
       acceptance_.begin(*job, done.worker(), incoming.peer, done.end());
       return {};
     }
     free_lease(done.lease());
     note_taken(incoming.peer, done.lease());
-    if (job->state == State::kAccepting) return {};  // another worker has made it
+    if (job->state == FarmJob::State::kAccepting) return {};  // another worker has made it
     if (done.lacks_input()) return board_.put_back(*job), Result<void>();
     if (done.is_transient()) {
       const bool goes_on = job->failures + 1 < kMaxFailures;

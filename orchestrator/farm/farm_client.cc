@@ -23,10 +23,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kHeartbeat{kHeartbeatMs}, kTick{50}, kReturnPause{500};
-constexpr seconds kPatience{600};  // with a dispatcher that has answered once
-constexpr size_t kJobsOfMessage = 100, kMessagesAtOnce = 8;
-constexpr int kMaxDamaged = 3;
+constexpr milliseconds kClientTick{50}, kReturnPause{500};
+constexpr seconds kDispatcherPatience{600};  // with a dispatcher that has answered once
+constexpr size_t kJobsOfMessage = 100, kUnansweredAtOnce = 8;
 
 std::string owner_name() {
   std::array<char, 256> host{};
@@ -72,7 +71,7 @@ class FarmRun {
 
   Result<void> turn() {
     SLUICE_TRY(submit());
-    channel_.wait({}, kTick);
+    channel_.wait({}, kClientTick);
     if (auto error = channel_.take_key_error()) return std::move(*error);
     while (auto incoming = channel_.receive()) SLUICE_TRY(take(*incoming));
     const auto now = FarmClock::now();
@@ -86,7 +85,7 @@ class FarmRun {
   // ---- submitting
 
   Result<void> submit() {
-    while (!unsent_.empty() && messages_.size() < kMessagesAtOnce) {
+    while (!unsent_.empty() && messages_.size() < kUnansweredAtOnce) {
       Message& message = messages_[++last_message_];
       const size_t count = std::min(unsent_.size(), kJobsOfMessage);
       message.keys.assign(unsent_.begin(), unsent_.begin() + static_cast<ptrdiff_t>(count));
@@ -95,7 +94,7 @@ class FarmRun {
     const auto now = FarmClock::now();
     for (auto& [number, message] : messages_) {
       if (now < message.due) continue;
-      message.due = now + kHeartbeat;
+      message.due = now + kFarmHeartbeat;
       SLUICE_TRY(send(number, message));
     }
     return {};
@@ -213,7 +212,7 @@ class FarmRun {
       if (arrival.fault.empty()) {
         product.lacking.erase(arrival.digest);
         if (product.lacking.empty()) finish(key);
-      } else if (arrival.is_lie && ++product.damaged < kMaxDamaged) {
+      } else if (arrival.is_lie && ++product.damaged < kMaxDamagedArrivals) {
         channel_.send(check_question(arrival.digest));
         waiting_[arrival.digest].insert(key);
         artifacts_.want(arrival.digest, {});
@@ -272,7 +271,7 @@ class FarmRun {
   }
 
   void send_beat(bool leaves) {
-    next_beat_ = FarmClock::now() + kHeartbeat;
+    next_beat_ = FarmClock::now() + kFarmHeartbeat;
     pb::FarmMessage message;
     message.mutable_client_beat()->set_client(id_);
     message.mutable_client_beat()->set_seen(seen_);
@@ -281,14 +280,15 @@ class FarmRun {
   }
 
   Result<void> check_life(FarmClock::time_point now) {
-    if (has_heard_ && !is_silent_ && now - last_heard_ > kHeartbeat * kMissedHeartbeats) {
+    if (has_heard_ && !is_silent_ && now - last_heard_ > kFarmHeartbeat * kMissedHeartbeats) {
       is_silent_ = true;
       events_.waiting(
           fmt::format("the dispatcher at '{}' does not answer; it is waited for, up to "
                       "{} seconds",
-                      provider_.endpoint, kPatience.count()));
+                      provider_.endpoint, kDispatcherPatience.count()));
     }
-    const auto patience = has_heard_ ? milliseconds(kPatience) : kHeartbeat * kMissedHeartbeats;
+    const auto patience =
+        has_heard_ ? milliseconds(kDispatcherPatience) : kFarmHeartbeat * kMissedHeartbeats;
     if (now - last_heard_ < patience) return {};
     return make_error(ErrorCode::kPeerLost, "no dispatcher answers at '{}' for {} s",
                       provider_.endpoint, std::chrono::duration_cast<seconds>(patience).count())

@@ -9,8 +9,8 @@ namespace sluice {
 namespace {
 
 constexpr size_t kMaxRecord = 1u << 18;
-constexpr std::string_view kContent = "content ", kNative = "native ", kProgram = "program.";
-constexpr std::string_view kProfile = "profile ", kMemory = "memory ";  // lines of FarmJob::needs
+constexpr std::string_view kContent = "content ", kProgram = "program.";
+constexpr std::string_view kMemoryNeed = "memory ";
 
 Error bad_job(const std::string& why) {
   return make_error(ErrorCode::kBadRequest, "a job {}", why);
@@ -20,15 +20,15 @@ void add_needs(const std::string& name, const std::string& value, std::string& n
   if (name == "build") needs += fmt::format("subgraph-optimize {}\n", value);
   if (name.starts_with(kProgram))
     needs += fmt::format("{} {}\n", name.substr(kProgram.size()), value);
-  if (name == "profile" && value.starts_with(kNative))
-    needs += fmt::format("profile {}\n", value.substr(kNative.size()));
+  if (name == "profile" && value.starts_with(kNativeProfile))
+    needs += fmt::format("profile {}\n", value.substr(kNativeProfile.size()));
 }
 
 bool satisfies(const pb::WorkerBeat& worker, std::string_view need, uint64_t largest) {
-  if (need.starts_with(kProfile)) return worker.profile() == need.substr(kProfile.size());
-  if (need.starts_with(kMemory)) {
+  if (need.starts_with(kProfileNeed)) return worker.profile() == need.substr(kProfileNeed.size());
+  if (need.starts_with(kMemoryNeed)) {
     uint64_t bytes = 0;
-    std::from_chars(need.data() + kMemory.size(), need.data() + need.size(), bytes);
+    std::from_chars(need.data() + kMemoryNeed.size(), need.data() + need.size(), bytes);
     return worker.memory_bytes() > bytes || worker.memory_bytes() >= largest;
   }
   return std::ranges::find(worker.builds(), need) != worker.builds().end();
@@ -81,8 +81,8 @@ std::vector<Digest> listed_digests(std::span<const std::byte> list) {
 }
 
 void need_more_memory(FarmJob& job, uint64_t bytes) {
-  job.needs.resize(std::min(job.needs.find(kMemory), job.needs.size()));  // it is the last line
-  job.needs += fmt::format("{}{}\n", kMemory, bytes);
+  job.needs.resize(std::min(job.needs.find(kMemoryNeed), job.needs.size()));  // it is the last line
+  job.needs += fmt::format("{}{}\n", kMemoryNeed, bytes);
 }
 
 bool can_run(const pb::WorkerBeat& worker, const std::string& needs, uint64_t largest) {

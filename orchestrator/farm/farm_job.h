@@ -8,17 +8,25 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "common/base/digest.h"
 #include "common/base/result.h"
 #include "common/store/record.h"
+#include "common/wire/payload.h"
 #include "farm.pb.h"
 
 namespace sluice {
 
 using FarmClock = std::chrono::steady_clock;
+
+inline constexpr std::chrono::milliseconds kFarmHeartbeat{kHeartbeatMs};
+inline constexpr std::chrono::seconds kFarmCollectPause{60};  // between collections of a store
+
+// How a line of FarmJob::needs for a profile begins, and a native profile in a record.
+inline constexpr std::string_view kProfileNeed = "profile ", kNativeProfile = "native ";
 
 // A digest is its own hash.
 struct DigestHash {

@@ -10,7 +10,6 @@
 namespace sluice {
 namespace {
 
-using State = FarmJob::State;
 using std::chrono::seconds;
 
 constexpr seconds kSilentClient{600};  // then it does not come back
@@ -105,7 +104,7 @@ Result<void> JobBoard::submit(FarmClient& client, FarmJob job) {
     there.priority = job.priority;
     SLUICE_TRY(state_.put_job(there));
     // Its place in the queue of the lower one is passed over, since it is not ready by then.
-    if (there.state == State::kReady) make_ready(there);
+    if (there.state == FarmJob::State::kReady) make_ready(there);
   }
   return state_.put_wish({client.id, key, 0});
 }
@@ -182,8 +181,10 @@ Result<void> JobBoard::remove_client(const std::string& id) {
 
 Result<void> JobBoard::forget_if_unwanted(const Digest& key) {
   const FarmJob* job = find(key);
-  if (job == nullptr || !job->clients.empty() || job->state == State::kQuarantined) return {};
-  const bool is_held = job->state == State::kRunning || job->state == State::kAccepting;
+  if (job == nullptr || !job->clients.empty() || job->state == FarmJob::State::kQuarantined)
+    return {};
+  const bool is_held =
+      job->state == FarmJob::State::kRunning || job->state == FarmJob::State::kAccepting;
   if (is_held) return {};  // what was begun is ended, for the store
   jobs_.erase(key);
   return state_.remove_job(key);
@@ -200,7 +201,7 @@ std::string JobBoard::peer_of(const FarmJob& job) const {
 }
 
 Result<void> JobBoard::want_inputs(FarmJob& job) {
-  job.state = State::kWaiting;
+  job.state = FarmJob::State::kWaiting;
   job.lacking.clear();
   for (const Digest& digest : job.inputs) SLUICE_TRY(want_input(job, digest));
   for (const Digest& list : job.lists) SLUICE_TRY(want_list(job, list));
@@ -270,7 +271,7 @@ FarmJob* JobBoard::find(const Digest& key) {
 }
 
 void JobBoard::make_ready(FarmJob& job) {
-  job.state = State::kReady;
+  job.state = FarmJob::State::kReady;
   job.since = FarmClock::now();
   if (job.losses >= kMaxLosses) return alone_.push_back(job.key);
   const FarmClient* client = job.clients.empty() ? nullptr : find_client(*job.clients.begin());
@@ -285,7 +286,7 @@ std::vector<Digest> JobBoard::take(const std::function<bool(const std::string& n
     // What was dropped meanwhile, or is held by a worker that came back, is still in the queue.
     std::erase_if(keys, [&](const Digest& key) {
       const FarmJob* job = find(key);
-      return job == nullptr || job->state != State::kReady;
+      return job == nullptr || job->state != FarmJob::State::kReady;
     });
     if (!keys.empty()) return keys;
   }
@@ -295,7 +296,7 @@ std::optional<Digest> JobBoard::find_alone(
     const std::function<bool(const std::string& needs)>& fits) {
   std::erase_if(alone_, [&](const Digest& key) {
     const FarmJob* job = find(key);
-    return job == nullptr || job->state != State::kReady;
+    return job == nullptr || job->state != FarmJob::State::kReady;
   });
   const auto key =
       std::ranges::find_if(alone_, [&](const Digest& one) { return fits(find(one)->needs); });
@@ -303,19 +304,19 @@ std::optional<Digest> JobBoard::find_alone(
 }
 
 void JobBoard::begin(FarmJob& job, uint64_t lease) {
-  if (job.state != State::kAccepting) job.state = State::kRunning;
+  if (job.state != FarmJob::State::kAccepting) job.state = FarmJob::State::kRunning;
   if (job.leases.empty()) job.since = FarmClock::now();
   job.leases.insert(lease);
 }
 
 void JobBoard::put_back(FarmJob& job) {
-  job.state = State::kWaiting;
+  job.state = FarmJob::State::kWaiting;
   delayed_.emplace(FarmClock::now() + kAskingPause, job.key);
 }
 
 Result<void> JobBoard::lose(FarmJob& job, uint64_t lease, Blame blame) {
   job.leases.erase(lease);
-  if (job.end || job.state == State::kAccepting || !job.leases.empty()) return {};
+  if (job.end || job.state == FarmJob::State::kAccepting || !job.leases.empty()) return {};
   ++counts_.retried;
   if (blame != Blame::kNone) {
     ++(blame == Blame::kAlone     ? job.losses_alone
@@ -326,7 +327,7 @@ Result<void> JobBoard::lose(FarmJob& job, uint64_t lease, Blame blame) {
   if (job.losses_alone >= kMaxLossesAlone || job.losses_excused >= kMaxLossesExcused)
     return quarantine(job);
   if (job.clients.empty()) {
-    job.state = State::kReady;
+    job.state = FarmJob::State::kReady;
     return forget_if_unwanted(job.key);
   }
   return make_ready(job), Result<void>();
@@ -336,7 +337,7 @@ Result<void> JobBoard::retry(FarmJob& job, const pb::JobEnd& end) {
   if (++job.failures >= kMaxFailures) return this->end(job, end);
   ++counts_.retried;
   SLUICE_TRY(state_.put_job(job));
-  job.state = State::kWaiting;
+  job.state = FarmJob::State::kWaiting;
   const seconds delay = std::min(kMaxDelay, seconds(1 << (job.failures - 1)));
   delayed_.emplace(FarmClock::now() + delay, job.key);
   return {};
@@ -345,7 +346,7 @@ Result<void> JobBoard::retry(FarmJob& job, const pb::JobEnd& end) {
 Result<void> JobBoard::end(FarmJob& job, pb::JobEnd end) {
   ++counts_.ended;
   if (end.exit_code() != 0) ++counts_.failed;
-  if (job.state != State::kQuarantined) job.state = State::kEnded;
+  if (job.state != FarmJob::State::kQuarantined) job.state = FarmJob::State::kEnded;
   end.set_key(digest_field(job.key));
   job.end = std::move(end);
   job.leases.clear();
@@ -369,7 +370,7 @@ Result<void> JobBoard::note_end(const std::string& id, const Digest& key) {
 Result<void> JobBoard::quarantine(FarmJob& job) {
   ++counts_.quarantined;
   keep_inputs(job);
-  job.state = State::kQuarantined;
+  job.state = FarmJob::State::kQuarantined;
   log_.warn("job quarantined", {{"job", digest_hex(job.key)}, {"inputs", quarantine_}});
   return end(job, failed_end(job.key, ExitClass::kResource,
                              fmt::format("sluice-farm: error: job {} is quarantined: {} workers "
@@ -396,7 +397,7 @@ void JobBoard::keep_inputs(const FarmJob& job) {
 
 Result<void> JobBoard::release(const Digest& key) {
   const FarmJob* job = find(key);
-  if (job == nullptr || job->state != State::kQuarantined)
+  if (job == nullptr || job->state != FarmJob::State::kQuarantined)
     return make_error(ErrorCode::kNotFound, "no job {} is quarantined", digest_hex(key));
   // A client that was not told of its end yet gets none, and returns.
   anew_.insert(key);
@@ -414,7 +415,7 @@ Result<void> JobBoard::turn(FarmClock::time_point now) {
   while (!delayed_.empty() && delayed_.begin()->first <= now) {
     FarmJob* job = find(delayed_.begin()->second);
     delayed_.erase(delayed_.begin());
-    if (job != nullptr && job->state == State::kWaiting) SLUICE_TRY(want_inputs(*job));
+    if (job != nullptr && job->state == FarmJob::State::kWaiting) SLUICE_TRY(want_inputs(*job));
   }
   if (now < next_asking_) return {};
   next_asking_ = now + kAskingPause;

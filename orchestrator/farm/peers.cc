@@ -11,10 +11,10 @@ namespace {
 using std::chrono::seconds;
 
 constexpr size_t kMaxPeers = 16, kMaxRemembered = 1000;
-constexpr seconds kIdle{30};       // until a connection is closed
+constexpr seconds kPeerIdle{30};   // until a connection is closed
 constexpr seconds kAvoidance{60};  // of a holder that is silent or refuses us
 constexpr seconds kWarnPause{60};
-constexpr int kMessagesAtOnce = 256;
+constexpr int kPeerMessagesAtOnce = 256;
 
 }  // namespace
 
@@ -68,7 +68,7 @@ void Peers::turn(Artifacts& artifacts, Clock::time_point now) {
   for (const Artifacts::Failure& failure : artifacts.take_failures())
     take_failure(artifacts, failure);
   std::erase_if(peers_, [&](const auto& entry) {
-    return now - entry.second.used > kIdle || avoided_.contains(entry.first);
+    return now - entry.second.used > kPeerIdle || avoided_.contains(entry.first);
   });
   std::erase_if(avoided_, [&](const auto& entry) { return now >= entry.second; });
   std::erase_if(warned_, [&](const auto& entry) { return now - entry.second >= kWarnPause; });
@@ -77,7 +77,7 @@ void Peers::turn(Artifacts& artifacts, Clock::time_point now) {
 void Peers::take_messages(Artifacts& artifacts, const std::string& endpoint, Peer& peer) {
   if (const auto error = peer.channel.take_key_error())
     return avoid(artifacts, endpoint, error->message);
-  for (int i = 0; i < kMessagesAtOnce; ++i) {
+  for (int i = 0; i < kPeerMessagesAtOnce; ++i) {
     const auto incoming = peer.channel.receive();
     if (!incoming) return;
     peer.used = Clock::now();

@@ -7,8 +7,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::chrono::seconds kPatience{3};
-constexpr std::string_view kProfile = "profile ";
+constexpr std::chrono::seconds kUnfitPatience{3};
 
 bool fits_one(const std::string& needs, const FarmWorkers& workers) {
   return std::ranges::any_of(workers.all(), [&](const auto& entry) {
@@ -27,8 +26,8 @@ std::string why_unfit(const std::string& needs, const FarmWorkers& workers) {
     end = needs.find('\n', begin);
     const std::string need = needs.substr(begin, end - begin);
     if (fits_one(need + "\n", workers)) continue;
-    if (need.starts_with(kProfile))
-      return fmt::format("no worker has the profile '{}'", need.substr(kProfile.size()));
+    if (need.starts_with(kProfileNeed))
+      return fmt::format("no worker has the profile '{}'", need.substr(kProfileNeed.size()));
     return fmt::format("no worker has the sluice-{} of the client, but another build of it",
                        need.substr(0, need.find(' ')));
   }
@@ -49,7 +48,7 @@ void UnfitJobs::look(const ReadyQueue& queue, const FarmWorkers& workers,
     const auto before = by_owner_.find(owner);
     const bool is_same = before != by_owner_.end() && before->second.why == group.why;
     group.since = is_same ? before->second.since : now;
-    group.is_told = now - group.since >= kPatience;
+    group.is_told = now - group.since >= kUnfitPatience;
     if (group.is_told && !(is_same && before->second.is_told))
       log_.warn("jobs fit no worker",
                 {{"client", owner}, {"jobs", fmt::format("{}", group.jobs)}, {"why", group.why}});

@@ -15,6 +15,7 @@
 #include "common/wire/client.h"
 #include "common/wire/endpoint.h"
 #include "orchestrator/compile/stages.h"
+#include "orchestrator/farm/farm_job.h"
 #include "orchestrator/farm/free_space.h"
 #include "orchestrator/farm/peers.h"
 #include "orchestrator/farm/random_id.h"
@@ -29,9 +30,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kHeartbeat{kHeartbeatMs}, kTick{100};
-constexpr seconds kCollectPause{60};
-constexpr std::string_view kNative = "native ";
+constexpr milliseconds kWorkerTick{100};
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -46,7 +45,7 @@ Result<pb::WorkerBeat> own_beat(const WorkerRequest& request) {
   beat.set_slots(static_cast<uint32_t>(request.slots));
   beat.set_release(version_text());
   SLUICE_ASSIGN(const std::string profile, profile_field("native"));
-  beat.set_profile(profile.substr(kNative.size()));
+  beat.set_profile(profile.substr(kNativeProfile.size()));
   for (size_t i = 1; i < kStageNames.size(); ++i) {
     const std::string stage(kStageNames[i]);
     SLUICE_ASSIGN(const std::string program, find_program("sluice-" + stage));
@@ -153,7 +152,7 @@ class Worker {
     std::vector<Channel*> channels = {&channel_};
     if (server_) channels.push_back(&server_->channel());
     peers_.add_channels(channels);
-    if (!Channel::wait(channels, descriptors, kTick)[0]) return;
+    if (!Channel::wait(channels, descriptors, kWorkerTick)[0]) return;
     signalfd_siginfo signal{};
     if (::read(signals_.get(), &signal, sizeof(signal)) <= 0) return;
     ++stops_;
@@ -215,7 +214,7 @@ class Worker {
   }
 
   void send_beat() {
-    next_beat_ = FarmClock::now() + kHeartbeat;
+    next_beat_ = FarmClock::now() + kFarmHeartbeat;
     beat_.set_number(beat_.number() + 1);
     beat_.clear_running();
     for (pb::Running& running : jobs_.running()) *beat_.add_running() = std::move(running);
@@ -227,14 +226,14 @@ class Worker {
   }
 
   void collect() {
-    next_collection_ = FarmClock::now() + kCollectPause;
+    next_collection_ = FarmClock::now() + kFarmCollectPause;
     if (const auto kept = collect_if_full(store_); !kept)
       log_.warn("store not collected", {{"why", kept.error().message}});
     artifacts_.forget_all();
   }
 
   void tell_silence(FarmClock::time_point now) {
-    if (is_silent_ || now - last_heard_ < kHeartbeat * kMissedHeartbeats) return;
+    if (is_silent_ || now - last_heard_ < kFarmHeartbeat * kMissedHeartbeats) return;
     is_silent_ = true;
     log_.warn("dispatcher silent", {{"dispatcher", request_.endpoint}});
   }

@@ -1,6 +1,5 @@
 #include "orchestrator/farm/worker_jobs.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,13 +12,7 @@ namespace sluice {
 namespace {
 
 constexpr std::chrono::milliseconds kReportPause{1000};
-constexpr int kMaxDamaged = 3;
 constexpr size_t kMaxText = 64u << 10;  // of what a job printed
-
-bool has_ended(const Descriptor& handle) {
-  pollfd entry{handle.get(), POLLIN, 0};
-  return ::poll(&entry, 1, 0) > 0;
-}
 
 }  // namespace
 
@@ -107,7 +100,7 @@ void WorkerJobs::take_arrival(const Artifacts::Arrival& arrival) {
       const bool is_list =
           std::ranges::find(lease.job.lists, arrival.digest) != lease.job.lists.end();
       if (is_list) want_inputs(lease);
-    } else if (arrival.is_lie && ++lease.damaged < kMaxDamaged) {
+    } else if (arrival.is_lie && ++lease.damaged < kMaxDamagedArrivals) {
       want_input(lease, arrival.digest);
     } else {
       fail(number, lease, static_cast<int>(ExitClass::kResource),

@@ -22,7 +22,6 @@
 namespace sluice {
 namespace {
 
-constexpr std::string_view kProgram = "sluice-job";
 class Job {
  public:
   Job(const JobRequest& request, Store& store, const Record& record)
@@ -177,7 +176,7 @@ Result<std::vector<Digest>> read_keys(std::vector<std::string> texts, const std:
 
 Result<int> run_jobs(const JobRequest& request) {
   if (request.quiet) silence_log();
-  if (request.sandbox) SLUICE_TRY(tell_layers(kProgram, request.quiet));
+  if (request.sandbox) SLUICE_TRY(tell_layers(kJobProgram, request.quiet));
   Store store(request.store);
   RemoteStore remote(request.remote, store);
   int code = 0;
@@ -190,8 +189,9 @@ Result<int> run_jobs(const JobRequest& request) {
     remote.push();
     if (code == 0) code = ended;
   }
-  if (const auto trouble = remote.trouble()) log_warning(kProgram, *trouble);
-  if (const auto kept = collect_if_full(store); !kept) log_warning(kProgram, kept.error().message);
+  if (const auto trouble = remote.trouble()) log_warning(kJobProgram, *trouble);
+  if (const auto kept = collect_if_full(store); !kept)
+    log_warning(kJobProgram, kept.error().message);
   return code;
 }
 

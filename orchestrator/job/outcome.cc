@@ -3,11 +3,6 @@
 #include "common/base/log.h"
 
 namespace sluice {
-namespace {
-
-constexpr std::string_view kProgram = "sluice-job";
-
-}  // namespace
 
 Failure failure_of(const StageReport& report, std::string_view stage) {
   const bool is_known = report.ending.signal == 0 && is_known_code(report.ending.code);
@@ -20,14 +15,14 @@ Failure failure_of(const StageReport& report, std::string_view stage) {
 
 Failure failure_of(const Error& error) {
   return {.code = static_cast<int>(exit_class(error.code)),
-          .text = fmt::format("{}: error {}", kProgram, error_text(error))};
+          .text = fmt::format("{}: error {}", kJobProgram, error_text(error))};
 }
 
 int tell_outcome(const JobRequest& request, const Digest& key, const char* what,
                  JobClock::time_point start, int code) {
   if (request.quiet) return code;
   const double seconds = std::chrono::duration<double>(JobClock::now() - start).count();
-  log_text(fmt::format("{}: {} {} {:.2f} s\n", kProgram, short_key(key), what, seconds));
+  log_text(fmt::format("{}: {} {} {:.2f} s\n", kJobProgram, short_key(key), what, seconds));
   return code;
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 #include "common/store/store.h"
 #include "orchestrator/compile/pipeline.h"
@@ -17,6 +18,8 @@ struct Failure {
 };
 
 using JobClock = std::chrono::steady_clock;
+
+inline constexpr std::string_view kJobProgram = "sluice-job";  // in messages
 
 Failure failure_of(const StageReport& report, std::string_view stage);
 Failure failure_of(const Error& error);

@@ -166,6 +166,11 @@ void kill_process(const Descriptor& handle) {
   syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0);
 }
 
+bool has_ended(const Descriptor& handle) {
+  pollfd entry{handle.get(), POLLIN, 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
 bool is_known_code(int code) { return code == 0 || (code >= 2 && code <= 7); }
 
 std::string ending_text(const Ending& ending) {

@@ -43,6 +43,7 @@ Ending wait_for(pid_t child, std::optional<double> seconds = std::nullopt);
 // process that got the same number. Errors: kIo; the child has then been killed.
 Result<Descriptor> process_handle(pid_t child);
 void kill_process(const Descriptor& handle);
+bool has_ended(const Descriptor& handle);  // without waiting
 
 // Returns whether a code is an exit code of docs/errors.md (0 and 2 to 7); any other code, or a
 // signal, means that the program crashed.

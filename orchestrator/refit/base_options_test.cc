@@ -12,7 +12,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-pb::ModelDef model_with(std::initializer_list<std::pair<const char*, const char*>> options) {
+pb::ModelDef model_with_options(
+    std::initializer_list<std::pair<const char*, const char*>> options) {
   pb::ModelDef model;
   for (const auto& [name, value] : options) {
     pb::OptionDef& def = *model.add_options();
@@ -23,10 +24,10 @@ pb::ModelDef model_with(std::initializer_list<std::pair<const char*, const char*
 }
 
 TEST(BaseOptions, AreTypedAgain) {
-  const pb::ModelDef model = model_with({{"dim", "a=1;b=2..3"},
-                                         {"math", "high_precision"},
-                                         {"optimize.passes", "x,y"},
-                                         {"subgraph-optimize.skip", "z"}});
+  const pb::ModelDef model = model_with_options({{"dim", "a=1;b=2..3"},
+                                                 {"math", "high_precision"},
+                                                 {"optimize.passes", "x,y"},
+                                                 {"subgraph-optimize.skip", "z"}});
   const StageOptions options = options_of_model(model, "").value();
   EXPECT_THAT(options.semantic, ElementsAre("--dim=a=1;b=2..3", "--math=high_precision"));
   EXPECT_THAT(options.passes, ElementsAre("optimize:x,y"));
@@ -37,7 +38,7 @@ TEST(BaseOptions, AreTypedAgain) {
 TEST(BaseOptions, ContentBecomesAFile) {
   const TestFolder folder;
   const std::string file = folder.file("customize-dtypes");
-  const pb::ModelDef model = model_with({{"customize-dtypes", "a b f16\n"}});
+  const pb::ModelDef model = model_with_options({{"customize-dtypes", "a b f16\n"}});
   EXPECT_THAT(options_of_model(model, folder.path()).value().semantic,
               ElementsAre("--customize-dtypes=" + file));
   EXPECT_EQ(read_text(file).value(), "a b f16\n");
@@ -52,7 +53,7 @@ TEST(BaseOptions, ListsOfOperatorsBecomeJson) {
 
 TEST(BaseOptions, UnknownOnesAreRefused) {
   for (const char* name : {"color", "threads", "nostage.skip", "optimize.color"}) {
-    const auto options = options_of_model(model_with({{name, "1"}}), "");
+    const auto options = options_of_model(model_with_options({{name, "1"}}), "");
     ASSERT_FALSE(options) << name;
     EXPECT_EQ(options.error().code, ErrorCode::kBadCompiledModel);
     EXPECT_THAT(options.error().message, HasSubstr(name));

@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-constexpr uint32_t kNoValue = UINT32_MAX;
+constexpr uint32_t kNoOperand = UINT32_MAX;
 
 // The constants of both models that tasks read in the same place.
 struct Pair {
@@ -19,7 +19,7 @@ using Bytes = std::map<Pair, uint64_t>;
 void collect(const pb::FixedPart& base, const pb::FixedPart& made, Bytes& pairs) {
   for (int i = 0; i < made.operand_size(); ++i) {
     const auto value = static_cast<int>(made.operand(i));
-    if (made.operand(i) == kNoValue || made.value_region(value) != pb::REGION_WEIGHTS) continue;
+    if (made.operand(i) == kNoOperand || made.value_region(value) != pb::REGION_WEIGHTS) continue;
     const uint64_t before = base.value_offset(static_cast<int>(base.operand(i)));
     uint64_t& bytes = pairs[{made.value_offset(value), before}];
     bytes = std::max(bytes, made.value_bytes(value));

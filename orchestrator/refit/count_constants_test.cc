@@ -10,7 +10,7 @@ namespace {
 using testing::ModelBuilder;
 
 // A model whose two tasks read the constants at these offsets, 64 bytes each.
-OmFile model_with(const std::vector<std::byte>& weights, uint64_t first, uint64_t second) {
+OmFile model_with_weights(const std::vector<std::byte>& weights, uint64_t first, uint64_t second) {
   ModelBuilder builder;
   const uint32_t type = builder.type(DType::kU8, {64});
   const uint32_t y = builder.output("y", type), h = builder.arena_value("h", type);
@@ -31,12 +31,12 @@ std::vector<std::byte> filled(std::initializer_list<int> blocks) {
 }
 
 TEST(CountConstants, CountsEachOnce) {
-  const OmFile base = model_with(filled({1, 2}), 0, 64);
+  const OmFile base = model_with_weights(filled({1, 2}), 0, 64);
   const ConstantCounts kept = count_constants(base, base);
   EXPECT_EQ(kept.changed, 0u);
   EXPECT_EQ(kept.kept, 2u);
   EXPECT_TRUE(kept.are_all);
-  const ConstantCounts one = count_constants(base, model_with(filled({1, 3}), 0, 64));
+  const ConstantCounts one = count_constants(base, model_with_weights(filled({1, 3}), 0, 64));
   EXPECT_EQ(one.changed, 1u);
   EXPECT_EQ(one.kept, 1u);
 }
@@ -44,13 +44,14 @@ TEST(CountConstants, CountsEachOnce) {
 TEST(CountConstants, TheLastByteCounts) {
   std::vector<std::byte> weights = filled({1, 2});
   weights.back() = std::byte{9};
-  const ConstantCounts counts =
-      count_constants(model_with(filled({1, 2}), 0, 64), model_with(weights, 0, 64));
+  const ConstantCounts counts = count_constants(model_with_weights(filled({1, 2}), 0, 64),
+                                                model_with_weights(weights, 0, 64));
   EXPECT_EQ(counts.changed, 1u);
 }
 
 TEST(CountConstants, OneMayBecomeTwo) {
-  const OmFile shared = model_with(filled({1}), 0, 0), apart = model_with(filled({2, 1}), 0, 64);
+  const OmFile shared = model_with_weights(filled({1}), 0, 0),
+               apart = model_with_weights(filled({2, 1}), 0, 64);
   const ConstantCounts split = count_constants(shared, apart);
   EXPECT_EQ(split.changed, 1u);
   EXPECT_EQ(split.kept, 1u);
@@ -60,7 +61,7 @@ TEST(CountConstants, OneMayBecomeTwo) {
 }
 
 TEST(CountConstants, SaysWhenThereAreOthers) {
-  const OmFile base = model_with(filled({1, 2, 3}), 0, 64);
+  const OmFile base = model_with_weights(filled({1, 2, 3}), 0, 64);
   EXPECT_FALSE(count_constants(base, base).are_all);
 }
 

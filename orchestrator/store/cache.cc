@@ -59,7 +59,7 @@ std::string count_of(const FileCount& count) {
                      count_text(count.artifacts, "artifact"), size_text(count.bytes));
 }
 
-std::string text_of(const Collected& done, const CollectRequest& request) {
+std::string collected_text(const Collected& done, const CollectRequest& request) {
   std::string text =
       fmt::format("{} {}", request.is_trial ? "would delete" : "deleted", count_of(done.deleted));
   if (done.leftover > 0) text += "; " + count_text(done.leftover, "unfinished file");
@@ -73,7 +73,7 @@ Result<int> run_gc(const CommandLine& line) {
   SLUICE_ASSIGN(const CollectRequest request, collect_request(line));
   SLUICE_ASSIGN(const Collected done, collect(line.text("<dir>"), request));
   return tell(line, done.is_busy ? "another process is deleting files of this store\n"
-                                 : text_of(done, request));
+                                 : collected_text(done, request));
 }
 
 // A store need not be there before it has a limit.

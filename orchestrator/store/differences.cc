@@ -10,8 +10,8 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kOption = "option";
-constexpr std::string_view kProgram = "program.";  // in the record of a compile
-constexpr std::string_view kContent = "content ";  // of a file in place of its path
+constexpr std::string_view kProgramField = "program.";  // in the record of a compile
+constexpr std::string_view kContent = "content ";       // of a file in place of its path
 
 std::vector<std::string> names_of(const Record& a, const Record& b) {
   std::vector<std::string> names;
@@ -59,13 +59,14 @@ std::string option_text(const FieldDifference& difference, const std::string& na
                      value_text(difference.value[1], fallback));
 }
 
-std::string text_of(const FieldDifference& difference, const std::string& kind) {
+std::string difference_text(const FieldDifference& difference, const std::string& kind) {
   const std::string& field = difference.field;
   if (const std::string option = option_of(field); !option.empty())
     return option_text(difference, option);
   if (field == "build") return fmt::format("build: another build of {}", program_of(kind));
-  if (field.starts_with(kProgram))
-    return fmt::format("build: another build of {}", program_of(field.substr(kProgram.size())));
+  if (field.starts_with(kProgramField))
+    return fmt::format("build: another build of {}",
+                       program_of(field.substr(kProgramField.size())));
   if (field == "input") return "input: another graph";
   if (field == "specification") return "specification: another kernel";
   return fmt::format("{}: {}, {}", field, value_text(difference.value[0], ""),
@@ -80,7 +81,7 @@ std::vector<FieldDifference> differences_of(const Record& a, const Record& b) {
     FieldDifference difference{
         .field = name, .value = {value_of(a, name), value_of(b, name)}, .text = {}};
     if (difference.value[0] == difference.value[1]) continue;
-    difference.text = text_of(difference, a.kind);
+    difference.text = difference_text(difference, a.kind);
     found.push_back(std::move(difference));
   }
   return found;

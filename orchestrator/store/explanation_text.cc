@@ -23,7 +23,7 @@ std::string options_of_import() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string text_of(const StageDifference& stage) {
+std::string stage_text(const StageDifference& stage) {
   std::string text =
       fmt::format("{} {}, {}\n", stage.kind, short_hex(stage.keys[0]), short_hex(stage.keys[1]));
   for (const FieldDifference& difference : stage.differences)
@@ -105,7 +105,7 @@ Json json_of(const StageDifference& stage) {
 
 std::string explanation_text(const Explanation& explanation) {
   std::string text;
-  for (const StageDifference& stage : explanation.stages) text += text_of(stage);
+  for (const StageDifference& stage : explanation.stages) text += stage_text(stage);
   return text + end_text(explanation);
 }
 

@@ -41,7 +41,7 @@ Result<void> take_switch(const Json& settings, const char* name, const std::stri
   return {};
 }
 
-std::string text_of(const Json& entry, const char* name) {
+std::string text_member(const Json& entry, const char* name) {
   const Json* member = entry.find(name);
   const std::string* text = member == nullptr ? nullptr : member->as_string();
   return text == nullptr ? std::string() : *text;
@@ -110,13 +110,13 @@ Result<std::string> ModelCache::note(const Digest& compile_key, const Digest& ar
   const Json::Array before = entries_of(index_path());
   std::string told;
   for (const Json& entry : before) {
-    const bool is_this = text_of(entry, "compile_key") == compile;
+    const bool is_this = text_member(entry, "compile_key") == compile;
     if (tells_ || !is_this) {
       told += fmt::format("{}the graph key '{}' stood for {}, compile {}", told.empty() ? "" : "; ",
                           key_, is_this ? "this model" : "another model",
-                          text_of(entry, "compile_key").substr(0, 16));
+                          text_member(entry, "compile_key").substr(0, 16));
     }
-    if (is_this && text_of(entry, "cache_file_name") == file) return told;
+    if (is_this && text_member(entry, "cache_file_name") == file) return told;
   }
   if (keeps_first_ && !before.empty())
     return told + "; it still does, since cache.conf has cache_manual_check";

@@ -95,7 +95,7 @@ std::string table_of(const StoreContent& content, std::optional<uint64_t> limit)
   return text + (limit ? fmt::format("limit {}\n", size_text(*limit)) : "no limit\n");
 }
 
-Json json_of(const Row& row, int64_t now) {
+Json row_json(const Row& row, int64_t now) {
   Json json;
   json.set("records", row.records);
   json.set("artifacts", row.artifacts);
@@ -107,11 +107,11 @@ Json json_of(const Row& row, int64_t now) {
   return json;
 }
 
-Json json_of(const StoreContent& content, std::optional<uint64_t> limit) {
+Json content_json(const StoreContent& content, std::optional<uint64_t> limit) {
   const std::map<std::string, Row> rows = rows_of(content);
   Json kinds{Json::Object{}};
-  for (const auto& [kind, row] : rows) kinds.set(kind, json_of(row, content.now));
-  Json json = json_of(total_of(rows), content.now);
+  for (const auto& [kind, row] : rows) kinds.set(kind, row_json(row, content.now));
+  Json json = row_json(total_of(rows), content.now);
   json.set("limit", limit ? Json(*limit) : Json());
   json.set("kinds", std::move(kinds));
   return json;
@@ -123,7 +123,7 @@ Result<std::string> stats_text(const std::string& store, bool as_json) {
   SLUICE_ASSIGN(const StoreContent content, read_content(store));
   set_known_size(content.path, content.own_bytes(), content.linked_bytes());
   const std::optional<uint64_t> limit = find_limit(content.path);
-  return as_json ? json_dump(json_of(content, limit), 2) + "\n" : table_of(content, limit);
+  return as_json ? json_dump(content_json(content, limit), 2) + "\n" : table_of(content, limit);
 }
 
 }  // namespace sluice

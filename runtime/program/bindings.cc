@@ -42,7 +42,7 @@ std::vector<std::string> names_of_inputs(const pb::ModelDef& model) {
   return names;
 }
 
-bool fits(const pb::TypeDef& type, const Tensor& tensor) {
+bool fits_type(const pb::TypeDef& type, const Tensor& tensor) {
   return tensor_fits(type, static_cast<uint32_t>(tensor.dtype), tensor.dims);
 }
 
@@ -70,7 +70,7 @@ Result<void> accept(const pb::ModelDef& model, const pb::BindingDef& input, File
   const auto dtype = static_cast<DType>(type->dtype());
   for (Tensor& tensor : value.tensors) {
     adopt_dtype(tensor, dtype);
-    if (fits(*type, tensor)) continue;
+    if (fits_type(*type, tensor)) continue;
     return mismatch_error(tensor, {.name = input.name(),
                                    .type = type_text(model, input.type()),
                                    .dtype = dtype,

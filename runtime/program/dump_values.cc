@@ -39,14 +39,14 @@ void copy_to_logical(const std::byte* from, const StorageMap& map,
   }
 }
 
-bool fits(const std::string& glob, const std::string& name) {
+bool matches_glob(const std::string& glob, const std::string& name) {
   return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
 }
 
 }  // namespace
 
 bool is_dumped(const std::string& glob, const std::string& name, DType dtype) {
-  return dtype != DType::kString && fits(glob, name);
+  return dtype != DType::kString && matches_glob(glob, name);
 }
 
 Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::string& glob,
@@ -66,7 +66,8 @@ Result<void> dump_inputs(const std::vector<NamedValue>& inputs, const std::strin
 void mention_fused(const pb::ModelDef& model, const std::string& glob, ValueFolder& folder) {
   const NodeNames names(model);
   names.for_each_fused([&](const std::string& value, uint32_t node) {
-    if (fits(glob, value)) folder.mention(value, "fused into " + node_text(model, names, node));
+    if (matches_glob(glob, value))
+      folder.mention(value, "fused into " + node_text(model, names, node));
   });
 }
 
@@ -75,7 +76,7 @@ Error no_value_fits(const pb::ModelDef& model, const std::string& glob, const st
   std::string fused;
   size_t named = 0;
   names.for_each_fused([&](const std::string& value, uint32_t node) {
-    if (!fits(glob, value) || ++named > kNamedValues) return;
+    if (!matches_glob(glob, value) || ++named > kNamedValues) return;
     fused += fmt::format("\n  '{}' is fused into {}", value, node_text(model, names, node));
   });
   if (named == 0)

@@ -17,12 +17,6 @@
 namespace sluice {
 namespace {
 
-double now_ms() {
-  return std::chrono::duration<double, std::milli>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 Result<void> print(std::string_view text) {
   auto written = write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(text)));
   if (!written) written.error().file = "standard output";

@@ -18,12 +18,6 @@ namespace {
 constexpr int kProfiledRuns = 20;
 constexpr double kMega = 1 << 20;
 
-double now_ms() {
-  return std::chrono::duration<double, std::milli>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 // Returns the number of kilobytes after `key` in one of /proc/self's files, in MB; 0 when it cannot
 // be read.
 double megabytes_in(const char* file, std::string_view key) {
@@ -149,6 +143,12 @@ std::string pool_text(const MemoryCounters& pool) {
 }
 
 }  // namespace
+
+double now_ms() {
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 double percentile(const std::vector<double>& ascending, double share) {
   if (ascending.empty()) return 0;

@@ -9,6 +9,8 @@
 
 namespace sluice {
 
+double now_ms();  // on a clock that never goes back
+
 struct Measurement {
   std::string inputs;  // inputs_text.h
   double load_ms = 0;

@@ -17,8 +17,6 @@ namespace {
 constexpr int32_t kSearchLimit = 1024;
 constexpr size_t kEdgeLimit = 16 * kSearchLimit;  // edges searched for it
 
-size_t index_of(const Node& node) { return static_cast<size_t>(node.id()); }
-
 // The graph of clusters while neighbours are merged, with a topological order of it: each cluster
 // has a slot, and every edge leads to a later slot. Slots of merged clusters stay empty.
 class ClusterGraph {
@@ -32,14 +30,14 @@ class ClusterGraph {
         key_(graph.node_limit(), -1) {
     std::vector<int32_t> by_first_node;
     for (const Node& node : graph.nodes()) {
-      const int32_t mine = cluster_[index_of(node)];
+      const int32_t mine = cluster_[node_index(node)];
       if (slot_[static_cast<size_t>(mine)] < 0) {
         slot_[static_cast<size_t>(mine)] = static_cast<int32_t>(by_first_node.size());
         by_first_node.push_back(mine);
       }
-      key_[static_cast<size_t>(mine)] = keys[index_of(node)];
+      key_[static_cast<size_t>(mine)] = keys[node_index(node)];
       for_each_predecessor(node, [&](const Node& before) {
-        const int32_t theirs = cluster_[index_of(before)];
+        const int32_t theirs = cluster_[node_index(before)];
         if (theirs == mine) return;
         successors_[static_cast<size_t>(theirs)].insert(mine);
         predecessors_[static_cast<size_t>(mine)].insert(theirs);
@@ -64,7 +62,7 @@ class ClusterGraph {
   }
 
   uint64_t edges_seen() const { return edges_seen_; }
-  int32_t cluster(const Node& node) { return sets_.find(cluster_[index_of(node)]); }
+  int32_t cluster(const Node& node) { return sets_.find(cluster_[node_index(node)]); }
 
  private:
   int32_t slot(int32_t cluster) const { return slot_[static_cast<size_t>(cluster)]; }
@@ -181,20 +179,20 @@ std::vector<int32_t> level_clusters(const Graph& graph, const std::vector<int32_
   std::vector<int32_t> level(graph.node_limit(), 0);
   DisjointSets sets(graph.node_limit());
   for (const Node& node : graph.nodes()) {
-    const int32_t key = keys[index_of(node)];
-    int32_t& mine = level[index_of(node)];
+    const int32_t key = keys[node_index(node)];
+    int32_t& mine = level[node_index(node)];
     for_each_predecessor(node, [&](const Node& before) {
-      const bool same = key >= 0 && keys[index_of(before)] == key;
-      mine = std::max(mine, level[index_of(before)] + (same ? 0 : 1));
+      const bool same = key >= 0 && keys[node_index(before)] == key;
+      mine = std::max(mine, level[node_index(before)] + (same ? 0 : 1));
     });
     for_each_predecessor(node, [&](const Node& before) {
       const bool same =
-          key >= 0 && keys[index_of(before)] == key && level[index_of(before)] == mine;
+          key >= 0 && keys[node_index(before)] == key && level[node_index(before)] == mine;
       if (same) sets.unite(before.id(), node.id());
     });
   }
   std::vector<int32_t> cluster(graph.node_limit(), -1);
-  for (const Node& node : graph.nodes()) cluster[index_of(node)] = sets.find(node.id());
+  for (const Node& node : graph.nodes()) cluster[node_index(node)] = sets.find(node.id());
   return cluster;
 }
 
@@ -207,7 +205,7 @@ std::vector<int32_t> merge_clusters(const Graph& graph, const std::vector<int32_
   add_work(Work::kNodeVisits, 2 * graph.node_count());  // cluster graph, clusters
   add_work(Work::kClusterEdges, merged.edges_seen());
   std::vector<int32_t> result(graph.node_limit(), -1);
-  for (const Node& node : graph.nodes()) result[index_of(node)] = merged.cluster(node);
+  for (const Node& node : graph.nodes()) result[node_index(node)] = merged.cluster(node);
   return result;
 }
 
@@ -217,9 +215,9 @@ std::vector<int32_t> find_clusters(const Graph& graph, const std::vector<int32_t
   std::vector<int32_t> numbers(graph.node_limit(), -1);  // of representatives
   int32_t next = 0;
   for (const Node& node : graph.nodes()) {
-    int32_t& cluster = clusters[index_of(node)];
+    int32_t& cluster = clusters[node_index(node)];
     int32_t& number = numbers[static_cast<size_t>(cluster)];
-    if (keys[index_of(node)] >= 0 && number < 0) number = next++;
+    if (keys[node_index(node)] >= 0 && number < 0) number = next++;
     cluster = number;
   }
   return clusters;
@@ -233,7 +231,7 @@ std::vector<int32_t> cluster_keys(const Graph& graph,
   for (const Node& node : graph.nodes()) {
     const EngineId engine = engine_of(node, argument);
     if (engine == EngineId::kNone) continue;
-    keys[index_of(node)] =
+    keys[node_index(node)] =
         known.try_emplace({engine, node.placement.stream_label}, static_cast<int32_t>(known.size()))
             .first->second;
   }

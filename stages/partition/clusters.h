@@ -17,6 +17,9 @@
 
 namespace sluice {
 
+// Returns where a list by node id has the node.
+inline size_t node_index(const Node& node) { return static_cast<size_t>(node.id()); }
+
 // Returns the cluster of each node by id, numbered in the order of their first nodes; -1 for nodes
 // without a key. keys, by node id, must be equal within a cluster; -1 keeps the node out of every
 // cluster. Linear except for the bounded merging.

@@ -15,8 +15,6 @@ constexpr int kMaxRounds = 64;
 
 using Edge = std::pair<int32_t, int32_t>;
 
-size_t index_of(const Node& node) { return static_cast<size_t>(node.id()); }
-
 // The clusters that each one leads to, as concatenated lists.
 struct Successors {
   Successors(size_t count, const std::vector<Edge>& edges) : begin(count + 1, 0), to(edges.size()) {
@@ -107,10 +105,11 @@ class ShapeClusterGraph {
     add_work(Work::kNodeVisits, graph.node_count());
     for (const Node& node : graph.nodes()) {
       const auto mine = static_cast<int32_t>(kind_.size());
-      cluster_[index_of(node)] = mine;
-      kind_.push_back(kinds[index_of(node)]);
-      for_each_predecessor(
-          node, [&](const Node& before) { edges_.emplace_back(cluster_[index_of(before)], mine); });
+      cluster_[node_index(node)] = mine;
+      kind_.push_back(kinds[node_index(node)]);
+      for_each_predecessor(node, [&](const Node& before) {
+        edges_.emplace_back(cluster_[node_index(before)], mine);
+      });
     }
   }
 
@@ -146,14 +145,14 @@ class ShapeClusterGraph {
     std::vector<int32_t> clusters(graph_.node_limit(), -1);
     add_work(Work::kNodeVisits, 2 * graph_.node_count());
     for (const Node& node : graph_.nodes()) {
-      const int32_t cluster = cluster_[index_of(node)];
-      if (kind_[static_cast<size_t>(cluster)] == ShapeKind::kKnown) keys[index_of(node)] = 0;
-      clusters[index_of(node)] = sets.find(cluster);
+      const int32_t cluster = cluster_[node_index(node)];
+      if (kind_[static_cast<size_t>(cluster)] == ShapeKind::kKnown) keys[node_index(node)] = 0;
+      clusters[node_index(node)] = sets.find(cluster);
     }
     const std::vector<int32_t> merged = merge_clusters(graph_, keys, std::move(clusters));
     std::vector<int32_t> numbers(kind_.size(), -1);
     for (const Node& node : graph_.nodes())
-      numbers[static_cast<size_t>(cluster_[index_of(node)])] = merged[index_of(node)];
+      numbers[static_cast<size_t>(cluster_[node_index(node)])] = merged[node_index(node)];
     contract(numbers, kind_.size());
   }
 
@@ -161,7 +160,7 @@ class ShapeClusterGraph {
     std::vector<int64_t> sizes(kind_.size(), 0);
     add_work(Work::kNodeVisits, graph_.node_count());
     for (const Node& node : graph_.nodes())
-      sizes[static_cast<size_t>(cluster_[index_of(node)])] += operations_of(node);
+      sizes[static_cast<size_t>(cluster_[node_index(node)])] += operations_of(node);
     for (size_t i = 0; i < kind_.size(); ++i) {
       if (kind_[i] == ShapeKind::kKnown && sizes[i] < min_nodes) kind_[i] = ShapeKind::kUnknown;
     }
@@ -220,7 +219,7 @@ class ShapeClusterGraph {
     kind_ = std::move(kinds);
     add_work(Work::kNodeVisits, graph_.node_count());
     for (const Node& node : graph_.nodes()) {
-      int32_t& cluster = cluster_[index_of(node)];
+      int32_t& cluster = cluster_[node_index(node)];
       cluster = numbers[static_cast<size_t>(cluster)];
     }
     for (auto& [from, to] : edges_)
@@ -241,12 +240,12 @@ std::vector<int64_t> number_runs(const Graph& graph, const std::vector<ShapeKind
   runs.kind.clear();
   add_work(Work::kNodeVisits, graph.node_count());
   for (const Node& node : graph.nodes()) {
-    const ShapeKind kind = kinds[index_of(node)];
+    const ShapeKind kind = kinds[node_index(node)];
     if (runs.kind.empty() || runs.kind.back() != kind) {
       runs.kind.push_back(kind);
       sizes.push_back(0);
     }
-    runs.cluster[index_of(node)] = static_cast<int32_t>(runs.kind.size()) - 1;
+    runs.cluster[node_index(node)] = static_cast<int32_t>(runs.kind.size()) - 1;
     sizes.back() += operations_of(node);
   }
   return sizes;
@@ -269,9 +268,9 @@ ShapeClusters find_shape_runs(const Graph& graph, std::vector<ShapeKind> kinds, 
   ShapeClusters runs{std::vector<int32_t>(graph.node_limit(), -1), {}};
   const std::vector<int64_t> sizes = number_runs(graph, kinds, runs);
   for (const Node& node : graph.nodes()) {
-    const auto run = static_cast<size_t>(runs.cluster[index_of(node)]);
+    const auto run = static_cast<size_t>(runs.cluster[node_index(node)]);
     if (runs.kind[run] == ShapeKind::kKnown && sizes[run] < min_nodes)
-      kinds[index_of(node)] = ShapeKind::kUnknown;
+      kinds[node_index(node)] = ShapeKind::kUnknown;
   }
   number_runs(graph, kinds, runs);
   return runs;

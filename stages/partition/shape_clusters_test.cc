@@ -37,7 +37,7 @@ Module make_graph(const std::vector<std::vector<int>>& reads) {
   return module;
 }
 
-Module random_graph(std::mt19937& random, int nodes, int reach) {
+Module random_near_graph(std::mt19937& random, int nodes, int reach) {
   std::vector<std::vector<int>> reads;
   for (int n = 0; n < nodes; ++n) {
     std::vector<int>& list = reads.emplace_back();
@@ -132,7 +132,7 @@ TEST(ShapeClusters, OfRandomGraphsFollowTheRules) {
   std::mt19937 random(1);
   for (int round = 0; round < 500 && !::testing::Test::HasFailure(); ++round) {
     SCOPED_TRACE(round);
-    Module module = random_graph(random, 2 + static_cast<int>(random() % 24), 6);
+    Module module = random_near_graph(random, 2 + static_cast<int>(random() % 24), 6);
     const Graph& graph = module.root();
     const Kinds kinds = random_kinds(random, graph);
     const ShapeClusters clusters = find_shape_clusters(graph, kinds, 0);
@@ -158,7 +158,7 @@ TEST(ShapeClusters, HaveEnoughKnownNodes) {
   std::mt19937 random(2);
   for (int round = 0; round < 500 && !::testing::Test::HasFailure(); ++round) {
     SCOPED_TRACE(round);
-    Module module = random_graph(random, 2 + static_cast<int>(random() % 40), 5);
+    Module module = random_near_graph(random, 2 + static_cast<int>(random() % 40), 5);
     const Graph& graph = module.root();
     const Kinds kinds = random_kinds(random, graph);
     for (const bool stable : {false, true}) {

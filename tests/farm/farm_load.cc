@@ -23,7 +23,7 @@
 namespace {
 
 using namespace sluice;
-using Clock = std::chrono::steady_clock;
+using LoadClock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::string_view kArtifact = "an input, and a product";
@@ -59,7 +59,7 @@ class IdleWorker {
       has_worked = true;
       for (const pb::Lease& lease : incoming->message.assign().leases()) finish(lease);
     }
-    if (Clock::now() >= next_beat_) beat();
+    if (LoadClock::now() >= next_beat_) beat();
     return has_worked;
   }
 
@@ -78,7 +78,7 @@ class IdleWorker {
   }
 
   void beat() {
-    next_beat_ = Clock::now() + kHeartbeat;
+    next_beat_ = LoadClock::now() + kHeartbeat;
     pb::FarmMessage message;
     pb::WorkerBeat& beat = *message.mutable_worker_beat();
     beat.set_worker(id_);
@@ -93,7 +93,7 @@ class IdleWorker {
   Channel channel_;
   const std::string id_;
   uint64_t number_ = 0;
-  Clock::time_point next_beat_{};
+  LoadClock::time_point next_beat_{};
 };
 
 class BusyClient {
@@ -110,7 +110,7 @@ class BusyClient {
       take(*incoming);
     }
     while (submitted_ < jobs_ && waiting_ < kMessagesAtOnce) submit();
-    if (has_worked || Clock::now() >= next_beat_) beat();
+    if (has_worked || LoadClock::now() >= next_beat_) beat();
     return has_worked;
   }
 
@@ -154,7 +154,7 @@ class BusyClient {
   }
 
   void beat() {
-    next_beat_ = Clock::now() + kHeartbeat;
+    next_beat_ = LoadClock::now() + kHeartbeat;
     pb::FarmMessage message;
     message.mutable_client_beat()->set_client(id_);
     message.mutable_client_beat()->set_seen(seen_);
@@ -166,7 +166,7 @@ class BusyClient {
   const size_t jobs_;
   size_t submitted_ = 0, seen_ = 0, waiting_ = 0;
   uint64_t number_ = 0;
-  Clock::time_point next_beat_{};
+  LoadClock::time_point next_beat_{};
 };
 
 double busy_seconds(const Json& status) {
@@ -186,14 +186,14 @@ int main(int argc, char** argv) {
     workers.emplace_back(argv[1], i);
   BusyClient client(argv[1], jobs);
   const double before = busy_seconds(client.status());
-  const auto begin = Clock::now();
+  const auto begin = LoadClock::now();
   const auto end = begin + std::chrono::seconds(argc > 4 ? std::atol(argv[4]) : 0);
-  while (!client.is_done() || Clock::now() < end) {
+  while (!client.is_done() || LoadClock::now() < end) {
     bool has_worked = client.turn();
     for (IdleWorker& worker : workers) has_worked |= worker.turn();
     if (!has_worked) std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
-  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double seconds = std::chrono::duration<double>(LoadClock::now() - begin).count();
   const Json status = client.status();
   std::printf(
       "{\"workers\": %zu, \"jobs\": %zu, \"seconds\": %.3f, \"dispatcher_seconds\": %.3f}\n",

@@ -17,11 +17,11 @@
 namespace {
 
 using namespace sluice;
-using Clock = std::chrono::steady_clock;
+using LyingClock = std::chrono::steady_clock;
 
 constexpr std::string_view kBytes = "these are the bytes of no model";
 
-std::string field(const Digest& digest) {
+std::string digest_bytes(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()};
 }
 
@@ -31,10 +31,10 @@ class LyingWorker {
       : channel_(std::move(channel)), lie_(std::move(lie)), beat_(std::move(beat)) {}
 
   void run() {
-    for (auto next_beat = Clock::now();;) {
+    for (auto next_beat = LyingClock::now();;) {
       channel_.wait({}, std::chrono::milliseconds(100));
       while (const auto incoming = channel_.receive()) take(incoming->message);
-      if (Clock::now() < next_beat) continue;
+      if (LyingClock::now() < next_beat) continue;
       next_beat += std::chrono::seconds(1);
       beat_.set_number(beat_.number() + 1);
       pb::FarmMessage message;
@@ -59,7 +59,7 @@ class LyingWorker {
     pb::Done& done = *message.mutable_done();
     done.set_lease(lease.lease());
     done.set_worker(beat_.worker());
-    done.mutable_end()->set_key(field(key));
+    done.mutable_end()->set_key(digest_bytes(key));
     done.mutable_end()->set_record(record_text(*record));
     channel_.send(message);
   }

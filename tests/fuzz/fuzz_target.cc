@@ -15,16 +15,16 @@
 namespace sluice::fuzz {
 namespace {
 
-using Bytes = std::shared_ptr<const std::vector<std::byte>>;
+using SharedBytes = std::shared_ptr<const std::vector<std::byte>>;
 
-Bytes written(Module& module) {
+SharedBytes written(Module& module) {
   auto bytes = graph_bytes(module);
   if (!bytes) expect_unsupported_reason(bytes.error());  // constants whose bytes are not available
   return bytes ? std::make_shared<const std::vector<std::byte>>(std::move(*bytes)) : nullptr;
 }
 
 void check_round_trip(Module& module, bool verifies) {
-  const Bytes bytes = written(module);
+  const SharedBytes bytes = written(module);
   if (bytes == nullptr) return;
   auto again = read_graph(bytes, "written");
   if (!again) finding("what was written does not read", error_text(again.error()));
@@ -32,7 +32,7 @@ void check_round_trip(Module& module, bool verifies) {
   if (verifies && !verified)
     finding("what was written no longer verifies", error_text(verified.error()));
   again->made_from = module.made_from;  // a reader inserts the file itself at the front
-  const Bytes rewritten = written(*again);
+  const SharedBytes rewritten = written(*again);
   if (rewritten == nullptr || *rewritten != *bytes)
     finding("what was read is written in other bytes", print_module(*again));
 }

@@ -21,7 +21,7 @@ namespace {
 
 using namespace sluice;
 
-using Bytes = std::vector<std::byte>;
+using FileBytes = std::vector<std::byte>;
 
 void say(const char* line) {
   std::puts(line);
@@ -34,7 +34,7 @@ Result<Module> passed_on(Module module, Level level, StageId stage) {
   module.last_stage = stage;
   module.compact();
   SLUICE_ASSIGN(auto bytes, graph_bytes(module));
-  return read_graph(std::make_shared<const Bytes>(std::move(bytes)), "piped");
+  return read_graph(std::make_shared<const FileBytes>(std::move(bytes)), "piped");
 }
 
 Result<void> compile(std::span<const std::byte> model, StageArgs& args) {
@@ -44,7 +44,7 @@ Result<void> compile(std::span<const std::byte> model, StageArgs& args) {
   SLUICE_TRY(args.options.set("profile", "cpu-generic"));
   SLUICE_ASSIGN(
       ModelFile file,
-      parse_model_file(std::make_shared<const Bytes>(model.begin(), model.end()), "damaged"));
+      parse_model_file(std::make_shared<const FileBytes>(model.begin(), model.end()), "damaged"));
   file.folder = "/proc/self/task/none";
   SLUICE_ASSIGN(Module module, import_model(std::move(file), args.options));
   SLUICE_ASSIGN(module, preprocess(std::move(module), args));
@@ -79,7 +79,7 @@ Result<void> try_model(std::span<const std::byte> model) {
 }
 
 Result<void> try_compiled_model(std::span<const std::byte> bytes) {
-  const Bytes om = fuzz::with_stand_ins(bytes);
+  const FileBytes om = fuzz::with_stand_ins(bytes);
   if (om.empty()) return {};
   SLUICE_ASSIGN(const auto opened, fuzz::open_with_stand_ins(om));
   return run(opened);

@@ -4,22 +4,23 @@
 
 #include "common/loop/lowering.h"
 
-namespace sluice::loop::places {
+namespace sluice::loop {
 
-using Id = InstructionId;
+// An element of the result is computed from at most so many of the input.
+inline constexpr int64_t kMaxSampleTaps = 64;
 
-Id real(Lowering& l, double value);
+Id real_f64(Lowering& l, double value);
 Id from_size(Lowering& l, ExpressionId size);
 
-Id add(Lowering& l, Id a, Id b);
-Id sub(Lowering& l, Id a, Id b);
-Id mul(Lowering& l, Id a, Id b);
-Id div(Lowering& l, Id a, Id b);
+Id add_f64(Lowering& l, Id a, Id b);
+Id sub_f64(Lowering& l, Id a, Id b);
+Id mul_f64(Lowering& l, Id a, Id b);
+Id div_f64(Lowering& l, Id a, Id b);
 Id floor(Lowering& l, Id a);
 Id less(Lowering& l, Id a, Id b);
 Id less_or_equal(Lowering& l, Id a, Id b);
-Id select(Lowering& l, Id condition, Id yes, Id no);
-Id clamp(Lowering& l, Id x, Id low, Id high);
+Id folded_select(Lowering& l, Id condition, Id yes, Id no);
+Id clamp_f64(Lowering& l, Id x, Id low, Id high);
 Id absolute(Lowering& l, Id a);
 Id logical(Lowering& l, ScalarOp op, Id a, Id b);  // of bools
 
@@ -32,4 +33,4 @@ Id cubic_weight(Lowering& l, Id distance, double a);
 // 1 at the sample, 0 from a distance of 1 on.
 Id linear_weight(Lowering& l, Id distance);
 
-}  // namespace sluice::loop::places
+}  // namespace sluice::loop

@@ -7,8 +7,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 // f(f(x0, x1), x2) …: of one input, that input.
 template <ScalarOp op>
 Result<Id> fold(Lowering& l, const Node& node, size_t, const Index& index) {
@@ -98,7 +96,7 @@ std::string float_fold_reason(const Node& node) {
   return reason.empty() ? needs_known_broadcast(node) : reason;
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kBinaryRows[] = {
     {Op::kAdd, needs_broadcast_numbers, fold<ScalarOp::kAdd>},
     {Op::kSub, needs_broadcast_numbers, fold<ScalarOp::kSub>},
     {Op::kMul, needs_broadcast_numbers, fold<ScalarOp::kMul>},
@@ -128,6 +126,6 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> binary_rows() { return kRows; }
+std::span<const LoweringRow> binary_rows() { return kBinaryRows; }
 
 }  // namespace sluice::loop

@@ -8,8 +8,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 // A pixel of an image whose pixels lie in blocks: channel c of pixel (i, k) of block (h, w).
 struct Pixel {
   ExpressionId n, c, h, i, w, k;
@@ -275,7 +273,7 @@ std::string interleave_reason(const Node& node) {
   return {};
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kBlocksRows[] = {
     {Op::kDepthToSpace, nullptr, depth_to_space, depth_to_space_nests},
     {Op::kSpaceToDepth, nullptr, space_to_depth, space_to_depth_nests},
     {Op::kCol2Im, col2im_reason, nullptr, col2im},
@@ -284,6 +282,6 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> blocks_rows() { return kRows; }
+std::span<const LoweringRow> blocks_rows() { return kBlocksRows; }
 
 }  // namespace sluice::loop

@@ -34,7 +34,7 @@ std::string bit_cast_reason(const Node& node) {
   return {};
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kConversionRows[] = {
     {Op::kCast, nullptr, cast, nullptr, ElementKinds::kNumbersAndNarrow},
     {Op::kCastLike, nullptr, cast, nullptr, ElementKinds::kNumbersAndNarrow},
     {Op::kBitCast, bit_cast_reason, bit_cast, nullptr, ElementKinds::kNumbersAndNarrow},
@@ -42,6 +42,6 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> conversion_rows() { return kRows; }
+std::span<const LoweringRow> conversion_rows() { return kConversionRows; }
 
 }  // namespace sluice::loop

@@ -14,8 +14,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 // The guard of the loops along an axis: it is the one that is read. Negative ones count from the
 // end.
 Result<Guard> is_the_axis(Lowering& l, const Node& node, size_t axis, int64_t rank) {
@@ -68,13 +66,13 @@ std::string cumulate_reason(const Node& node) {
   return needs_numbers(node);
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kCumulativeRows[] = {
     {Op::kCumSum, cumulate_reason, nullptr, cumulate<ScalarOp::kAdd, 0>},
     {Op::kCumProd, cumulate_reason, nullptr, cumulate<ScalarOp::kMul, 1>},
 };
 
 }  // namespace
 
-std::span<const LoweringRow> cumulative_rows() { return kRows; }
+std::span<const LoweringRow> cumulative_rows() { return kCumulativeRows; }
 
 }  // namespace sluice::loop

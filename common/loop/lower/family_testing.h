@@ -12,11 +12,13 @@
 
 namespace sluice::loop {
 
+using Ranges = std::map<std::string, std::pair<double, double>>;  // of inputs, by name
+
 struct FamilyCase {
   std::string inputs;  // D stands for each of the dtypes
   std::string node;    // "%y = Relu(%x)"
   double ulps = 0;     // of f32 and f64; see LoweringCase
-  std::map<std::string, std::pair<double, double>> ranges = {};
+  Ranges ranges = {};
   std::vector<std::string> dtypes = {"f32", "f64", "f16", "bf16"};
   std::string constants = {};  // lines before the node
   std::vector<std::map<std::string, int64_t>> sizes = {
@@ -33,7 +35,7 @@ inline std::string with_dtype(std::string text, const std::string& dtype) {
 }
 
 // Compares the node for every dtype at several sizes N and M, where it has such.
-inline void expect_same(const FamilyCase& family) {
+inline void expect_family(const FamilyCase& family) {
   const auto& sizes = family.sizes;
   const bool is_fixed =
       family.inputs.find('N') == std::string::npos && family.inputs.find('M') == std::string::npos;

@@ -8,8 +8,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 // y[before, places, after] = x[before, indices[places], after]
 Result<Id> gather(Lowering& l, const Node& node, size_t, const Index& index) {
   const Value &x = *node.input(0), &indices = *node.input(1);
@@ -151,7 +149,7 @@ std::string one_hot_reason(const Node& node) {
              : "the values are not two elements";
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kGatherRows[] = {
     {Op::kGather, nullptr, gather},
     {Op::kGatherElements, nullptr, gather_elements},
     {Op::kGatherND, gather_nd_reason, gather_nd},
@@ -161,6 +159,6 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> gather_rows() { return kRows; }
+std::span<const LoweringRow> gather_rows() { return kGatherRows; }
 
 }  // namespace sluice::loop

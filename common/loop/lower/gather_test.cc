@@ -3,12 +3,6 @@
 namespace sluice::loop {
 namespace {
 
-LoweringCase with_indices(double low, double high) {
-  LoweringCase test;
-  test.ranges = {{"i", {low, high}}};
-  return test;
-}
-
 // ---- Gather
 
 TEST(GatherLoweringTest, Gather) {

@@ -9,8 +9,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 Result<Id> eye_like(Lowering& l, const Node& node, size_t, const Index& index) {
   const ExpressionId distance = l.table().subtract(index[1], index[0]);
   const Id is_one = l.scalar(ScalarOp::kEqual, l.index_value(distance),
@@ -74,7 +72,7 @@ Result<Id> size(Lowering& l, const Node& node, size_t, const Index&) {
   return l.index_value(l.product(l.extents(*node.input(0))));
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kGeneratorRows[] = {
     {Op::kEyeLike, nullptr, eye_like},
     {Op::kRange, nullptr, range},
     {Op::kConstantOfShape, constant_of_shape_reason, constant_of_shape},
@@ -84,6 +82,6 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> generator_rows() { return kRows; }
+std::span<const LoweringRow> generator_rows() { return kGeneratorRows; }
 
 }  // namespace sluice::loop

@@ -3,13 +3,6 @@
 namespace sluice::loop {
 namespace {
 
-LoweringCase near_to(double ulps) {
-  LoweringCase test;
-  test.ulps = ulps;
-  test.ranges = {{"x", {-4, 4}}};
-  return test;
-}
-
 // ---- GridSample, AffineGrid
 
 TEST(GridLoweringTest, GridSample) {

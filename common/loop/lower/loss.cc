@@ -12,8 +12,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 // A row of scores: an index of labels with an entry for the class.
 Index scores_at(const Index& index, ExpressionId c) {
   Index scores = index;
@@ -134,13 +132,13 @@ std::string cross_entropy_reason(const Node& node) {
              : "the sum over all rows needs the losses of rows first";
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kLossRows[] = {
     {Op::kNegativeLogLikelihoodLoss, nullptr, nullptr, negative_log_likelihood},
     {Op::kSoftmaxCrossEntropyLoss, cross_entropy_reason, nullptr, softmax_cross_entropy},
 };
 
 }  // namespace
 
-std::span<const LoweringRow> loss_rows() { return kRows; }
+std::span<const LoweringRow> loss_rows() { return kLossRows; }
 
 }  // namespace sluice::loop

@@ -11,8 +11,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 // ---- Slice
 
 struct SlicedAxis {
@@ -246,7 +244,7 @@ Result<Id> trans_data(Lowering& l, const Node& node, size_t, const Index& index)
   return l.element(*node.input(0), index);
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kMovementRows[] = {
     {Op::kSlice, slice_reason, slice},
     {Op::kSplit, nullptr, split},
     {Op::kConcat, nullptr, concat, concat_nests},
@@ -258,6 +256,6 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> movement_rows() { return kRows; }
+std::span<const LoweringRow> movement_rows() { return kMovementRows; }
 
 }  // namespace sluice::loop

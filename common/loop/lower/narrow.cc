@@ -9,8 +9,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 // ---- the bits of f32 and f64
 
 class WideBits {

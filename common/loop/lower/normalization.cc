@@ -15,8 +15,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 // The mean over a row, in a sweep without axes.
 Result<Id> mean_of(Lowering& l, Row& row, DType dtype) {
   SLUICE_ASSIGN(const Id x, row.begin_sweep());
@@ -259,7 +257,7 @@ Result<void> local_response(Lowering& l, const Node& node) {
   return l.give(node, 0, index, div(l, element, power));
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kNormalizationRows[] = {
     {Op::kLayerNormalization, spread_reason, nullptr, layer_normalization},
     {Op::kRMSNormalization, spread_reason, nullptr, layer_normalization},
     {Op::kInstanceNormalization, nullptr, nullptr, instance_normalization},
@@ -272,6 +270,6 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> normalization_rows() { return kRows; }
+std::span<const LoweringRow> normalization_rows() { return kNormalizationRows; }
 
 }  // namespace sluice::loop

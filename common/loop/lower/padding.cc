@@ -11,8 +11,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 // ---- Pad
 
 // The axes that the pads are of.
@@ -36,7 +34,7 @@ struct AxisPads {
 constexpr int64_t kMaxReflections = 4;
 
 // The place `at` reflected at both ends, once: as far as it lies outside, it then lies inside.
-ExpressionId reflected(Lowering& l, ExpressionId at, ExpressionId last) {
+ExpressionId reflected_once(Lowering& l, ExpressionId at, ExpressionId last) {
   ExpressionTable& table = l.table();
   const ExpressionId distance = table.maximum(at, table.subtract(l.number(0), at));
   return table.minimum(distance, table.subtract(table.multiply(l.number(2), last), distance));
@@ -58,7 +56,7 @@ ExpressionId folded(Lowering& l, const std::string& mode, const AxisPads& pads, 
   const int64_t minimum = table.bounds(last).low, reach = std::max<int64_t>(minimum, 1);
   const int64_t count = pads.larger ? (*pads.larger + reach - 1) / reach : kMaxReflections + 1;
   if (count <= kMaxReflections) {
-    for (int64_t i = 0; i < count; ++i) at = reflected(l, at, last);
+    for (int64_t i = 0; i < count; ++i) at = reflected_once(l, at, last);
     return minimum >= 1 ? at : limited(at);
   }
   const ExpressionId period = table.maximum(table.multiply(l.number(2), last), one);
@@ -127,13 +125,13 @@ Result<Id> center_crop_pad(Lowering& l, const Node& node, size_t, const Index& i
   return l.element_if(x, own, std::move(guards));
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kPaddingRows[] = {
     {Op::kPad, pad_reason, pad},
     {Op::kCenterCropPad, nullptr, center_crop_pad},
 };
 
 }  // namespace
 
-std::span<const LoweringRow> padding_rows() { return kRows; }
+std::span<const LoweringRow> padding_rows() { return kPaddingRows; }
 
 }  // namespace sluice::loop

@@ -20,8 +20,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 // How the window moves along one spatial dim.
 struct Slide {
   ExpressionId in;
@@ -142,8 +140,8 @@ Result<void> average_pool(Lowering& l, const Node& node) {
 
 // ---- MaxPool
 
-constexpr int64_t kMinRow = 16;  // elements of a row that is worth its columns
-constexpr int64_t kMaxTaps = 8;  // of a column, and of a window of columns
+constexpr int64_t kMinRow = 16;        // elements of a row that is worth its columns
+constexpr int64_t kMaxColumnTaps = 8;  // of a column, and of a window of columns
 
 bool is_dense(const Value* value) {
   return value == nullptr || value->storage() == nullptr ||
@@ -162,7 +160,7 @@ std::optional<ColumnForm> column_form(Lowering& l, const Node& node,
   const Slide& last = slides.back();
   int64_t taps = 1;
   for (size_t i = 0; i + 1 < slides.size(); ++i) taps *= slides[i].kernel;
-  const auto is_few = [](int64_t count) { return count >= 2 && count <= kMaxTaps; };
+  const auto is_few = [](int64_t count) { return count >= 2 && count <= kMaxColumnTaps; };
   const auto in = l.table().as_constant(last.in);
   if (!is_few(taps) || !is_few(last.kernel) || !in || *in < kMinRow) return std::nullopt;
   for (size_t i = 0; i < l.node().input_count(); ++i)
@@ -329,7 +327,7 @@ Id power_term(Lowering& l, Id x, int64_t p) {
   return l.scalar(ScalarOp::kPow, x, l.real(l.dtype_of(x), static_cast<double>(p)));
 }
 
-Id root_of(Lowering& l, Id sum, int64_t p) {
+Id pth_root(Lowering& l, Id sum, int64_t p) {
   if (p == 1) return sum;
   if (p == 2) return l.scalar(ScalarOp::kSqrt, sum);
   return l.scalar(ScalarOp::kPow, sum, l.real(l.dtype_of(sum), 1.0 / static_cast<double>(p)));
@@ -347,7 +345,7 @@ Result<void> lp_pool(Lowering& l, const Node& node) {
   SLUICE_ASSIGN(const Id x, l.element_if(*node.input(0), window.element, window.guards, zero));
   const AccumulatorId sum = l.accumulate(Combine::kSum, zero, power_term(l, x, p));
   l.begin_sweep({});
-  return l.give(node, 0, window.outer, root_of(l, l.value_of(sum), p));
+  return l.give(node, 0, window.outer, pth_root(l, l.value_of(sum), p));
 }
 
 // ---- pools over all spatial dims
@@ -381,10 +379,10 @@ Result<void> global_lp_pool(Lowering& l, const Node& node) {
   const AccumulatorId sum =
       l.accumulate(Combine::kSum, l.real(l.dtype_of(x), 0), power_term(l, x, p));
   l.begin_sweep({});
-  return l.give(node, 0, row.first(), root_of(l, l.value_of(sum), p));
+  return l.give(node, 0, row.first(), pth_root(l, l.value_of(sum), p));
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kPoolingRows[] = {
     {Op::kMaxPool, nullptr, nullptr, max_pool},
     {Op::kAveragePool, nullptr, nullptr, average_pool},
     {Op::kLpPool, lp_reason, nullptr, lp_pool},
@@ -395,6 +393,6 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> pooling_rows() { return kRows; }
+std::span<const LoweringRow> pooling_rows() { return kPoolingRows; }
 
 }  // namespace sluice::loop

@@ -9,8 +9,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 // The element of a scale or zero point for element `index` of x: one for all, one per index of an
 // axis, or one per block along it.
 Result<Id> parameter(Lowering& l, const Node& node, size_t input, const Index& index, DType real) {
@@ -180,7 +178,7 @@ Result<void> dynamic_quantize(Lowering& l, const Node& node) {
   return l.give(node, 0, index, to_byte(l, l.scalar(ScalarOp::kMin, raised, limit)));
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kQuantizationRows[] = {
     {Op::kQuantizeLinear, quantize_reason, quantize, nullptr, ElementKinds::kNumbersAndNarrow},
     {Op::kDequantizeLinear, dequantize_reason, dequantize, nullptr,
      ElementKinds::kNumbersAndNarrow},
@@ -189,6 +187,6 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> quantization_rows() { return kRows; }
+std::span<const LoweringRow> quantization_rows() { return kQuantizationRows; }
 
 }  // namespace sluice::loop

@@ -10,8 +10,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 constexpr size_t kMaxSearchedRank = 10;
 
 bool keeps_dims(const Node& node) {

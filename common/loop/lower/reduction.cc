@@ -14,8 +14,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 Id magnitude(Lowering& l, Id x) { return l.scalar(ScalarOp::kAbs, x); }
 Id same(Lowering&, Id x) { return x; }
 Id root(Lowering& l, Id x) { return l.scalar(ScalarOp::kSqrt, x); }
@@ -154,7 +152,7 @@ std::string arg_reason(const Node& node) {
   return node.input(0)->type().dtype == DType::kBool ? "dtype bool, only numbers" : std::string();
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kReductionRows[] = {
     {Op::kReduceSum, reduce_reason, nullptr, reduce},
     {Op::kReduceProd, reduce_reason, nullptr, reduce},
     {Op::kReduceMax, axes_reason, nullptr, reduce},
@@ -179,6 +177,6 @@ bool shares_sweep(const Node& a, const Node& b) {
          b.output().uses().empty();
 }
 
-std::span<const LoweringRow> reduction_rows() { return kRows; }
+std::span<const LoweringRow> reduction_rows() { return kReductionRows; }
 
 }  // namespace sluice::loop

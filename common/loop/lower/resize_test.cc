@@ -3,13 +3,6 @@
 namespace sluice::loop {
 namespace {
 
-LoweringCase near_to(double ulps) {
-  LoweringCase test;
-  test.ulps = ulps;
-  test.ranges = {{"x", {-4, 4}}};
-  return test;
-}
-
 const char* const kCoordinates[] = {"half_pixel",         "half_pixel_symmetric",
                                     "pytorch_half_pixel", "align_corners",
                                     "asymmetric",         "tf_half_pixel_for_nn"};

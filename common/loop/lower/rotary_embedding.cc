@@ -9,10 +9,8 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 // A number of the input [batch, heads, length, size], or [batch, length, heads * size].
-struct Place {
+struct NumberPlace {
   ExpressionId batch, head, position, number;
 };
 
@@ -33,7 +31,7 @@ class Rotation {
   ExpressionId unturned() { return l_.table().subtract(size_, turned()); }
 
   // Starts a nest over all heads and `numbers` numbers of each.
-  Place begin(ExpressionId numbers) {
+  NumberPlace begin(ExpressionId numbers) {
     const Value& x = *node_.input(0);
     const ExpressionId batches = l_.extent(x, 0), length = l_.extent(x, is_flat_ ? 1 : 2);
     if (is_flat_) {
@@ -44,13 +42,13 @@ class Rotation {
     return {at[0], at[1], at[2], at[3]};
   }
 
-  Place place_of(const Index& index) {
+  NumberPlace place_of(const Index& index) {
     if (!is_flat_) return {index[0], index[1], index[2], index[3]};
     const Index number = l_.unflatten(index[2], {heads_, size_});
     return {index[0], number[0], index[1], number[1]};
   }
 
-  Index index_of(const Place& at, ExpressionId number) {
+  Index index_of(const NumberPlace& at, ExpressionId number) {
     if (!is_flat_) return {at.batch, at.head, at.position, number};
     return {at.batch, at.position, l_.flatten({at.head, number}, {heads_, size_})};
   }
@@ -67,7 +65,8 @@ class Rotation {
   struct Pair {
     Id first, second;
   };
-  Result<Pair> turned_pair(const Place& at, ExpressionId k, const std::vector<Guard>& guards) {
+  Result<Pair> turned_pair(const NumberPlace& at, ExpressionId k,
+                           const std::vector<Guard>& guards) {
     const Value& x = *node_.input(0);
     SLUICE_ASSIGN(const Id a, l_.element_if(x, index_of(at, first_of(k)), guards));
     SLUICE_ASSIGN(const Id b, l_.element_if(x, index_of(at, second_of(k)), guards));
@@ -82,7 +81,7 @@ class Rotation {
 
  private:
   // The tables are [batch, length, half], or [positions, half] with the position of each.
-  Result<Id> table_element(size_t input, const Place& at, ExpressionId k,
+  Result<Id> table_element(size_t input, const NumberPlace& at, ExpressionId k,
                            std::vector<Guard> guards) {
     const Value& table = *node_.input(input);
     if (node_.input(3) == nullptr) return l_.element_if(table, {at.batch, at.position, k}, guards);
@@ -101,7 +100,7 @@ class Rotation {
 };
 
 // Number i is the first of pair i / 2 or the second: i - 2 * (i / 2) is 0 or 1.
-Result<Id> rotate_interleaved(Lowering& l, Rotation& rotation, const Place& at, Id same) {
+Result<Id> rotate_interleaved(Lowering& l, Rotation& rotation, const NumberPlace& at, Id same) {
   const ExpressionId two = l.number(2), k = l.table().floor_divide(at.number, two);
   const Guard turned{at.number, rotation.turned()};
   const Guard is_first{l.table().modulo(at.number, two), l.number(1)};
@@ -110,7 +109,7 @@ Result<Id> rotate_interleaved(Lowering& l, Rotation& rotation, const Place& at, 
 }
 
 // Number i is the first of pair i, or the second of pair i - half.
-Result<Id> rotate_halves(Lowering& l, Rotation& rotation, const Place& at, Id same) {
+Result<Id> rotate_halves(Lowering& l, Rotation& rotation, const NumberPlace& at, Id same) {
   const ExpressionId behind = l.table().subtract(at.number, rotation.half());
   const Guard is_first{at.number, rotation.half()}, is_second{behind, rotation.half()};
   SLUICE_ASSIGN(const auto first, rotation.turned_pair(at, at.number, {is_first}));
@@ -120,7 +119,7 @@ Result<Id> rotate_halves(Lowering& l, Rotation& rotation, const Place& at, Id sa
 
 Result<Id> rotate(Lowering& l, const Node& node, size_t, const Index& index) {
   Rotation rotation(l, node);
-  const Place at = rotation.place_of(index);
+  const NumberPlace at = rotation.place_of(index);
   SLUICE_ASSIGN(const Id same, l.element(*node.input(0), index));
   return rotation.is_interleaved() ? rotate_interleaved(l, rotation, at, same)
                                    : rotate_halves(l, rotation, at, same);
@@ -129,7 +128,7 @@ Result<Id> rotate(Lowering& l, const Node& node, size_t, const Index& index) {
 // One nest for the pairs, one for the numbers that stay.
 Result<void> rotate_nests(Lowering& l, const Node& node) {
   Rotation rotation(l, node);
-  Place at = rotation.begin(rotation.half());
+  NumberPlace at = rotation.begin(rotation.half());
   const ExpressionId k = at.number;
   SLUICE_ASSIGN(const auto pair, rotation.turned_pair(at, k, {}));
   SLUICE_TRY(l.give(node, 0, rotation.index_of(at, rotation.first_of(k)), pair.first));
@@ -165,12 +164,12 @@ std::string rotary_embedding_reason(const Node& node) {
   return needs_floats(node);
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kRotaryEmbeddingRows[] = {
     {Op::kRotaryEmbedding, rotary_embedding_reason, rotate, rotate_nests},
 };
 
 }  // namespace
 
-std::span<const LoweringRow> rotary_embedding_rows() { return kRows; }
+std::span<const LoweringRow> rotary_embedding_rows() { return kRotaryEmbeddingRows; }
 
 }  // namespace sluice::loop

@@ -3,13 +3,6 @@
 namespace sluice::loop {
 namespace {
 
-LoweringCase near_to(double ulps) {
-  LoweringCase test;
-  test.ulps = ulps;
-  test.ranges = {{"x", {-4, 4}}};
-  return test;
-}
-
 TEST(RotaryEmbeddingLoweringTest, RotaryEmbedding) {
   const LoweringCase test = near_to(4);
   for (const std::string interleaved : {"0", "1"}) {

@@ -10,6 +10,21 @@ namespace sluice::loop {
 
 using Sizes = std::map<std::string, int64_t>;
 
+// A case with %x in [-4, 4] whose results are near those of the evaluator.
+inline LoweringCase near_to(double ulps) {
+  LoweringCase test;
+  test.ulps = ulps;
+  test.ranges = {{"x", {-4, 4}}};
+  return test;
+}
+
+// A case whose indices %i are in [low, high].
+inline LoweringCase with_indices(double low, double high) {
+  LoweringCase test;
+  test.ranges = {{"i", {low, high}}};
+  return test;
+}
+
 // A node; constants are statements such as "%s = constant i64[1] [2]".
 struct NodeForm {
   std::string inputs;
@@ -29,7 +44,7 @@ inline void expect_same(const NodeForm& form, const std::vector<std::string>& dt
   FamilyCase family{form.inputs, form.node, like.ulps, like.ranges, dtypes, form.constants + "\n"};
   family.sizes = sizes;
   family.values = like.values;
-  expect_same(family);
+  expect_family(family);
 }
 
 // A tensor of i64, for LoweringCase::values.

@@ -13,8 +13,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 // ---- rows: the elements of one outer point
 
 enum class Update : uint8_t { kReplace, kAdd, kMul, kMax, kMin };
@@ -37,7 +35,7 @@ struct Rows {
 };
 
 // An element by its index in the result and in its row.
-struct Place {
+struct RowPlace {
   Index index;
   Index inner;
 };
@@ -51,7 +49,7 @@ Result<Rows> begin_rows(Lowering& l, const Node& node, const Index& inner) {
                     node.label());
 }
 
-Result<void> put(Lowering& l, const Rows& rows, const Place& place, Id value,
+Result<void> put(Lowering& l, const Rows& rows, const RowPlace& place, Id value,
                  std::vector<Guard> guards = {}) {
   if (!rows.local) return l.give(rows.node, 0, place.index, value, std::move(guards));
   l.store_local(*rows.local, place.inner, value, std::move(guards));
@@ -67,7 +65,7 @@ Id combined(Lowering& l, Update how, Id old, Id update) {
   return l.scalar(ScalarOp::kSelect, replaces, update, old);
 }
 
-Result<void> update(Lowering& l, const Rows& rows, const Place& place, Id value,
+Result<void> update(Lowering& l, const Rows& rows, const RowPlace& place, Id value,
                     const std::vector<Guard>& guards) {
   if (rows.update != Update::kReplace) {
     const Id old = rows.local ? l.load_local(*rows.local, place.inner)
@@ -77,13 +75,13 @@ Result<void> update(Lowering& l, const Rows& rows, const Place& place, Id value,
   return put(l, rows, place, value, guards);
 }
 
-Result<void> copy_element(Lowering& l, const Rows& rows, const Place& place) {
+Result<void> copy_element(Lowering& l, const Rows& rows, const RowPlace& place) {
   SLUICE_ASSIGN(const Id x, l.element(*rows.node.input(0), place.index));
   return put(l, rows, place, x);
 }
 
 // Gives an element of a row that is complete.
-Result<void> finish_element(Lowering& l, const Rows& rows, const Place& place) {
+Result<void> finish_element(Lowering& l, const Rows& rows, const RowPlace& place) {
   return l.give(rows.node, 0, place.index, l.load_local(*rows.local, place.inner));
 }
 
@@ -94,8 +92,8 @@ size_t scatter_axis(const Node& node) {
                            node.output().type().dims.size());
 }
 
-Place element_place(const Index& line, size_t axis, ExpressionId at) {
-  Place place{line, {at}};
+RowPlace element_place(const Index& line, size_t axis, ExpressionId at) {
+  RowPlace place{line, {at}};
   place.index[axis] = at;
   return place;
 }
@@ -131,8 +129,8 @@ size_t tuple_size(const Node& node) {
   return static_cast<size_t>(node.input(1)->type().dims.back().value);
 }
 
-Place slice_place(const Index& inner, const Index& slice) {
-  Place place{inner, inner};
+RowPlace slice_place(const Index& inner, const Index& slice) {
+  RowPlace place{inner, inner};
   place.index.insert(place.index.end(), slice.begin(), slice.end());
   return place;
 }
@@ -247,7 +245,7 @@ std::string max_unpool_reason(const Node& node) {
   return fixed ? needs_floats(node) : "a size is a symbol";
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kScatterRows[] = {
     {Op::kScatter, scatter_elements_reason, nullptr, scatter_elements},
     {Op::kScatterElements, scatter_elements_reason, nullptr, scatter_elements},
     {Op::kScatterND, scatter_nd_reason, nullptr, scatter_nd},
@@ -256,6 +254,6 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> scatter_rows() { return kRows; }
+std::span<const LoweringRow> scatter_rows() { return kScatterRows; }
 
 }  // namespace sluice::loop

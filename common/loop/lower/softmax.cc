@@ -14,8 +14,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 Row begin(Lowering& l, const Node& node, int sweeps) {
   const Value& x = *node.input(0);
   const size_t axis = Lowering::axis_of(node.get(attributes::Softmax::axis), x.type().dims.size());
@@ -81,7 +79,7 @@ Result<void> hardmax(Lowering& l, const Node& node) {
   return l.give(node, 0, row.index(), select(l, is_largest, l.real(dtype, 1), l.real(dtype, 0)));
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kSoftmaxRows[] = {
     {Op::kSoftmax, needs_floats, nullptr, softmax},
     {Op::kLogSoftmax, needs_floats, nullptr, log_softmax},
     {Op::kHardmax, needs_floats, nullptr, hardmax},
@@ -89,6 +87,6 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> softmax_rows() { return kRows; }
+std::span<const LoweringRow> softmax_rows() { return kSoftmaxRows; }
 
 }  // namespace sluice::loop

@@ -10,8 +10,6 @@
 namespace sluice::loop {
 namespace {
 
-using Id = InstructionId;
-
 template <ScalarOp op>
 Result<Id> unary(Lowering& l, const Node& node, size_t, const Index& index) {
   SLUICE_ASSIGN(const Id x, l.element(*node.input(0), index));
@@ -170,7 +168,7 @@ Result<Id> dropout(Lowering& l, const Node& node, size_t result, const Index& in
   return l.element(*node.input(0), index);
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kUnaryRows[] = {
     {Op::kAbs, needs_numbers, unary<ScalarOp::kAbs>},
     {Op::kNeg, needs_numbers, unary<ScalarOp::kNeg>},
     {Op::kSign, needs_numbers, unary<ScalarOp::kSign>},
@@ -220,6 +218,6 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> unary_rows() { return kRows; }
+std::span<const LoweringRow> unary_rows() { return kUnaryRows; }
 
 }  // namespace sluice::loop

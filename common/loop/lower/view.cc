@@ -65,7 +65,7 @@ std::string expand_reason(const Node& node) {
 }
 
 constexpr ElementKinds kAll = ElementKinds::kNumbersAndNarrow;
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kViewRows[] = {
     {Op::kReshape, nullptr, reshape, nullptr, kAll},
     {Op::kFlatten, nullptr, reshape, nullptr, kAll},
     {Op::kSqueeze, nullptr, reshape, nullptr, kAll},
@@ -76,6 +76,6 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> view_rows() { return kRows; }
+std::span<const LoweringRow> view_rows() { return kViewRows; }
 
 }  // namespace sluice::loop

@@ -15,7 +15,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ModelRun = sluice::Run;  // gtest has a Run of its own
 
 constexpr const char* kRoot = R"(sluice 1 typed
 graph @main(%past: f32[2, ?, 3], %fresh: f32[2, 1, 3]) -> (%present, %seen, %walked) {
@@ -142,7 +141,7 @@ TEST_F(HybridRunTest, AStateIsWhatItWasAfterAnError) {
   run_.reset_states();
   ASSERT_TRUE(execute(4));
   HybridObserver fails;
-  fails.after_task = [](const ModelRun&, uint32_t, uint32_t) {
+  fails.after_task = [](const sluice::Run&, uint32_t, uint32_t) {
     return make_error(ErrorCode::kBadValue, "no");
   };
   EXPECT_FALSE(execute(5, fails));

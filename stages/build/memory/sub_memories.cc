@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-constexpr OffsetPlan (*kPlanners[])(const PlanRequest&) = {
+constexpr OffsetPlan (*kSubMemoryPlanners[])(const PlanRequest&) = {
     plan_best_fit_by_size, plan_best_fit_by_area, plan_best_fit_by_life, plan_best_fit_by_time};
 
 // Takes the sub-memories, which the plan lets begin at multiples of `largest`, apart where no
@@ -45,7 +45,7 @@ SubMemoryPlan plan_sub_memories(const std::vector<Buffer>& buffers, uint64_t lar
   const uint64_t live_bytes = live_peak(buffers).bytes;
   SubMemoryPlan best;
   uint64_t best_bytes = UINT64_MAX;
-  for (const auto plan : kPlanners) {
+  for (const auto plan : kSubMemoryPlanners) {
     SubMemoryPlan found = close_gaps(buffers, plan(request), largest);
     const uint64_t bytes =
         std::accumulate(found.sub_memories.begin(), found.sub_memories.end(), uint64_t{0});

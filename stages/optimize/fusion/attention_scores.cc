@@ -11,13 +11,13 @@ namespace {
 
 // More nodes than exporters write between a product and its softmax; it bounds the search, which
 // tries both operands of a sum.
-constexpr int kDeepest = 8;
+constexpr int kMaxScoreDepth = 8;
 
 bool has_shape_of(const Value& a, const Value& b) {
   return b.type().is_tensor() && b.type().ranked && a.type().dims == b.type().dims;
 }
 
-std::optional<AttentionScores> read_product(Value& value) {
+std::optional<AttentionScores> read_score_product(Value& value) {
   AttentionScores found;
   Scaled scaled = read_all_factors(value);
   if (const Node* tanh = find_maker(scaled.value, Op::kTanh)) {
@@ -51,7 +51,7 @@ std::optional<AttentionScores> read_sum(const Node& sum, int depth) {
   return std::nullopt;
 }
 
-std::optional<AttentionScores> read_choice(const Node& choice, int depth) {
+std::optional<AttentionScores> read_hiding_choice(const Node& choice, int depth) {
   for (const size_t i : {1, 2}) {
     const auto hidden = find_number(choice.input(i));
     if (!hidden) continue;
@@ -76,13 +76,14 @@ std::optional<AttentionScores> read_regrouped(const Node& reshape, int depth) {
 }
 
 std::optional<AttentionScores> read_steps(Value& value, int depth) {
-  if (depth == kDeepest) return std::nullopt;
+  if (depth == kMaxScoreDepth) return std::nullopt;
   Value& scores = behind_float_casts(value);
   if (const Node* sum = find_maker(&scores, Op::kAdd)) return read_sum(*sum, depth);
-  if (const Node* choice = find_maker(&scores, Op::kWhere)) return read_choice(*choice, depth);
+  if (const Node* choice = find_maker(&scores, Op::kWhere))
+    return read_hiding_choice(*choice, depth);
   if (const Node* reshape = find_maker(&scores, Op::kReshape))
     return read_regrouped(*reshape, depth);
-  return read_product(scores);
+  return read_score_product(scores);
 }
 
 }  // namespace

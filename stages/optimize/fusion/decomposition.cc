@@ -11,16 +11,12 @@ namespace sluice {
 namespace {
 
 // More nodes than any decomposition has.
-constexpr size_t kMaxNodes = 32;
-
-bool contains(const std::vector<Node*>& nodes, const Node* node) {
-  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
-}
+constexpr size_t kMaxDecomposedNodes = 32;
 
 bool is_inside(const Value& value, const std::vector<Node*>& nodes) {
   return !value.is_output() &&
          std::all_of(value.uses().begin(), value.uses().end(),
-                     [&](const Use& use) { return contains(nodes, use.node); });
+                     [&](const Use& use) { return list_contains(nodes, use.node); });
 }
 
 bool is_replaceable(const std::vector<Node*>& nodes, const Node& last) {
@@ -119,9 +115,9 @@ std::optional<std::vector<Node*>> find_nodes_between(Editor& editor,
       Value* value = node.input(i);
       if (value == nullptr || value->producer() == nullptr ||
           std::find(inputs.begin(), inputs.end(), value) != inputs.end() ||
-          contains(nodes, value->producer()))
+          list_contains(nodes, value->producer()))
         continue;
-      if (nodes.size() == kMaxNodes) return std::nullopt;
+      if (nodes.size() == kMaxDecomposedNodes) return std::nullopt;
       nodes.push_back(value->producer());
     }
   }

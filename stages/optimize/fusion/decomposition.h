@@ -3,6 +3,7 @@
 // between them and puts one node in their place.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -10,6 +11,12 @@
 #include "common/pass/editor.h"
 
 namespace sluice {
+
+// Returns whether a list of nodes or values holds this one.
+template <typename T, typename U>
+bool list_contains(const std::vector<T*>& list, const U* one) {
+  return std::find(list.begin(), list.end(), one) != list.end();
+}
 
 // Returns the node that makes the value when it is of this op and has one result, otherwise null.
 const Node* find_maker(const Value* value, Op op);

@@ -13,7 +13,7 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kMaxNodes = 64;
+constexpr size_t kMaxGroupNodes = 64;
 constexpr size_t kMaxInputs = 8;
 constexpr size_t kMaxResults = 8;
 constexpr size_t kMaxRepeated = 8;  // members that are computed more than once
@@ -168,7 +168,8 @@ class Finder {
 
   bool join(Node& node, int32_t index) {
     Group& group = groups_[static_cast<size_t>(index)];
-    if (group.nodes.size() == kMaxNodes || !same_placement(node, *group.nodes[0])) return false;
+    if (group.nodes.size() == kMaxGroupNodes || !same_placement(node, *group.nodes[0]))
+      return false;
     const bool is_visible = is_visible_in(node, index);
     std::vector<Place> places = group.places;
     const auto place = place_of(node, index, places);

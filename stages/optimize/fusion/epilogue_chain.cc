@@ -4,6 +4,7 @@
 
 #include "common/ops/small_constant.h"
 #include "common/target/aicore.h"
+#include "stages/optimize/fusion/decomposition.h"
 
 namespace sluice {
 namespace {
@@ -12,17 +13,12 @@ namespace {
 constexpr size_t kLongestChain = 64;
 constexpr size_t kMaxOperands = 8;
 
-template <typename T, typename U>
-bool contains(const std::vector<T*>& list, const U* one) {
-  return std::find(list.begin(), list.end(), one) != list.end();
-}
-
 // Returns the first node of the graph, outside of the step, that reads one of the values.
 Node* first_reader(const std::vector<Value*>& values, const std::vector<Node*>& step) {
   Node* first = nullptr;
   for (const Value* value : values) {
     for (const Use& use : value->uses()) {
-      if (!contains(step, use.node) && (first == nullptr || use.node->is_before(*first)))
+      if (!list_contains(step, use.node) && (first == nullptr || use.node->is_before(*first)))
         first = use.node;
     }
   }
@@ -32,7 +28,7 @@ Node* first_reader(const std::vector<Value*>& values, const std::vector<Node*>& 
 bool is_read_within(const Value& value, const std::vector<Node*>& step) {
   return !value.is_output() && !value.uses().empty() &&
          std::all_of(value.uses().begin(), value.uses().end(),
-                     [&](const Use& use) { return contains(step, use.node); });
+                     [&](const Use& use) { return list_contains(step, use.node); });
 }
 
 }  // namespace
@@ -88,9 +84,9 @@ bool EpilogueChain::has_capacity(const Step& step) {
   for (const Node* node : step) {
     for (size_t i = 0; i < node->input_count(); ++i) {
       const Value* input = node->input(i);
-      if (input == nullptr || input == &end() || contains(step, input->producer())) continue;
-      if (is_small_scalar(*input) || contains(operands_, input)) continue;
-      if (contains(nodes_, input->producer()) ||
+      if (input == nullptr || input == &end() || list_contains(step, input->producer())) continue;
+      if (is_small_scalar(*input) || list_contains(operands_, input)) continue;
+      if (list_contains(nodes_, input->producer()) ||
           !is_epilogue_operand(input->type(), anchor_, is_quantized_))
         return false;
       operands_.push_back(input);

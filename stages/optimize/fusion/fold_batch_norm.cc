@@ -244,7 +244,7 @@ void spell_out(Editor& editor, Node& norm, int64_t count) {
   graph.erase_node(norm);
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fold_batch_norms(Graph& graph) {
   Editor editor(graph);
   const OpIndex index(graph);
   bool changed = false;
@@ -271,6 +271,8 @@ Result<bool> run(Graph& graph) {
 
 }  // namespace
 
-Result<bool> fold_batch_norm(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fold_batch_norm(Graph& root, const Options&) {
+  return on_every_graph(root, fold_batch_norms);
+}
 
 }  // namespace sluice

@@ -197,7 +197,7 @@ class AttentionFuser {
   std::map<std::vector<int64_t>, Value*> masks_;
 };
 
-Result<bool> run(Graph& graph) {
+Result<bool> fuse_attentions(Graph& graph) {
   AttentionFuser fuser(graph);
   const OpIndex index(graph);
   bool changed = false;
@@ -207,6 +207,8 @@ Result<bool> run(Graph& graph) {
 
 }  // namespace
 
-Result<bool> fuse_attention(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fuse_attention(Graph& root, const Options&) {
+  return on_every_graph(root, fuse_attentions);
+}
 
 }  // namespace sluice

@@ -29,14 +29,14 @@
 namespace sluice {
 namespace {
 
-void fuse(Editor& editor, const EpilogueChain& chain) {
+void fuse_epilogue_chain(Editor& editor, const EpilogueChain& chain) {
   FusedNode fused(editor, chain.end());
   fused.copy_anchor(chain.anchor());
   for (size_t i = 1; i < chain.nodes().size(); ++i) fused.copy(*chain.nodes()[i]);
   fused.replace(chain.anchor(), chain.nodes());
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fuse_contraction_epilogues(Graph& graph) {
   Editor editor(graph);
   std::vector<Node*> anchors;
   for (Node& node : graph.nodes()) {
@@ -52,7 +52,7 @@ Result<bool> run(Graph& graph) {
     if (chain.nodes().size() == 1 ||
         (editor.has_control_edges() && !can_fuse(chain.nodes(), reason)))
       continue;
-    fuse(editor, chain);
+    fuse_epilogue_chain(editor, chain);
     changed = true;
   }
   return changed;
@@ -61,7 +61,7 @@ Result<bool> run(Graph& graph) {
 }  // namespace
 
 Result<bool> fuse_contraction_epilogue(Graph& root, const Options&) {
-  return on_every_graph(root, run);
+  return on_every_graph(root, fuse_contraction_epilogues);
 }
 
 }  // namespace sluice

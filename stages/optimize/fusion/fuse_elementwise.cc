@@ -43,7 +43,7 @@ std::vector<Value*> visible_values(const std::vector<Node*>& nodes) {
   return visible;
 }
 
-void fuse(Editor& editor, const std::vector<Node*>& nodes) {
+void fuse_element_group(Editor& editor, const std::vector<Node*>& nodes) {
   FusedNode fused(editor, visible_values(nodes));
   for (const Node* node : nodes) {
     for (size_t i = 0; i < node->input_count(); ++i) {
@@ -54,16 +54,18 @@ void fuse(Editor& editor, const std::vector<Node*>& nodes) {
   fused.replace(nodes);
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fuse_element_groups(Graph& graph) {
   if (graph.role == GraphRole::kBody) return false;
   Editor editor(graph);
   const std::vector<std::vector<Node*>> groups = find_element_groups(graph);
-  for (const std::vector<Node*>& nodes : groups) fuse(editor, nodes);
+  for (const std::vector<Node*>& nodes : groups) fuse_element_group(editor, nodes);
   return !groups.empty();
 }
 
 }  // namespace
 
-Result<bool> fuse_elementwise(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fuse_elementwise(Graph& root, const Options&) {
+  return on_every_graph(root, fuse_element_groups);
+}
 
 }  // namespace sluice

@@ -22,7 +22,7 @@ void expect_lowerable(const Graph& graph) {
   }
 }
 
-void expect_fused(const std::string& before, const std::string& after) {
+void expect_groups(const std::string& before, const std::string& after) {
   expect_rewrite(fuse_elementwise, before, after);
   auto module = parse_module("sluice 1 typed\n" + after, "test");
   ASSERT_TRUE(module.ok()) << error_text(module.error());
@@ -31,7 +31,7 @@ void expect_fused(const std::string& before, const std::string& after) {
 
 // A scalar becomes the body's own constant; other constants stay outside.
 TEST(FuseElementwise, AChainWithAValueThatIsReadTwice) {
-  expect_fused(R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  expect_groups(R"(graph @main(%x: f32[4, 16]) -> (%y) {
   %b = constant f32[16] [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
   %half = constant f32[] [0.5]
   %0: f32[4, 16] = Add(%x, %b)
@@ -40,7 +40,7 @@ TEST(FuseElementwise, AChainWithAValueThatIsReadTwice) {
   %y: f32[4, 16] = Mul(%2, %half)
 }
 )",
-               R"(graph @main(%x: f32[4, 16]) -> (%y) {
+                R"(graph @main(%x: f32[4, 16]) -> (%y) {
   %b = constant f32[16] [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
   %y: f32[4, 16] = Fused(%x, %b) {body = @y}
 }
@@ -55,7 +55,7 @@ graph @y(%x: f32[4, 16], %b: f32[16]) -> (%y) fused {
 }
 
 TEST(FuseElementwise, AValueThatAnotherNodeReadsEndsAGroup) {
-  expect_fused(R"(graph @main(%x: f32[4, 16], %w: f32[16, 16]) -> (%y) {
+  expect_groups(R"(graph @main(%x: f32[4, 16], %w: f32[16, 16]) -> (%y) {
   %0: f32[4, 16] = Neg(%x)
   %1: f32[4, 16] = Exp(%0)
   %2: f32[4, 16] = MatMul(%1, %w)
@@ -63,7 +63,7 @@ TEST(FuseElementwise, AValueThatAnotherNodeReadsEndsAGroup) {
   %y: f32[4, 16] = Add(%2, %3)
 }
 )",
-               R"(graph @main(%x: f32[4, 16], %w: f32[16, 16]) -> (%y) {
+                R"(graph @main(%x: f32[4, 16], %w: f32[16, 16]) -> (%y) {
   %0: f32[4, 16] = Fused(%x) {body = @fused}
   %1: f32[4, 16] = MatMul(%0, %w)
   %y: f32[4, 16] = Fused(%0, %1) {body = @y}
@@ -80,13 +80,13 @@ graph @y(%0: f32[4, 16], %1: f32[4, 16]) -> (%y) fused {
 }
 
 TEST(FuseElementwise, OutputsOfTheModelStayVisible) {
-  expect_fused(R"(graph @main(%x: f32[4, 16]) -> (%z, %y) {
+  expect_groups(R"(graph @main(%x: f32[4, 16]) -> (%z, %y) {
   %0: f32[4, 16] = Neg(%x)
   %z: f32[4, 16] = Exp(%0)
   %y: f32[4, 16] = Abs(%z)
 }
 )",
-               R"(graph @main(%x: f32[4, 16]) -> (%z, %y) {
+                R"(graph @main(%x: f32[4, 16]) -> (%z, %y) {
   %z: f32[4, 16], %y: f32[4, 16] = Fused(%x) {body = @y}
 }
 graph @y(%x: f32[4, 16]) -> (%z, %y) fused {
@@ -98,12 +98,12 @@ graph @y(%x: f32[4, 16]) -> (%z, %y) fused {
 }
 
 TEST(FuseElementwise, ResultsOfKeptNodesStayVisible) {
-  expect_fused(R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  expect_groups(R"(graph @main(%x: f32[4, 16]) -> (%y) {
   %0: f32[4, 16] = Neg(%x) placement {keep}
   %y: f32[4, 16] = Abs(%0)
 }
 )",
-               R"(graph @main(%x: f32[4, 16]) -> (%y) {
+                R"(graph @main(%x: f32[4, 16]) -> (%y) {
   %0: f32[4, 16], %y: f32[4, 16] = Fused(%x) {body = @y} placement {keep}
 }
 graph @y(%x: f32[4, 16]) -> (%0, %y) fused {
@@ -114,7 +114,7 @@ graph @y(%x: f32[4, 16]) -> (%0, %y) fused {
 }
 
 TEST(FuseElementwise, ASoftmaxWithWhatIsCheapBeforeItAndAllAfterIt) {
-  expect_fused(R"(graph @main(%x: f32[4, 16], %mask: f32[1, 16]) -> (%y) {
+  expect_groups(R"(graph @main(%x: f32[4, 16], %mask: f32[1, 16]) -> (%y) {
   %half = constant f32[] [0.5]
   %0: f32[4, 16] = Mul(%x, %half)
   %1: f32[4, 16] = Add(%0, %mask)
@@ -123,7 +123,7 @@ TEST(FuseElementwise, ASoftmaxWithWhatIsCheapBeforeItAndAllAfterIt) {
   %y: f32[4, 16] = Add(%3, %x)
 }
 )",
-               R"(graph @main(%x: f32[4, 16], %mask: f32[1, 16]) -> (%y) {
+                R"(graph @main(%x: f32[4, 16], %mask: f32[1, 16]) -> (%y) {
   %y: f32[4, 16] = Fused(%x, %mask) {body = @y}
 }
 graph @y(%x: f32[4, 16], %mask: f32[1, 16]) -> (%y) fused {
@@ -139,12 +139,12 @@ graph @y(%x: f32[4, 16], %mask: f32[1, 16]) -> (%y) fused {
 
 // The loops of a softmax read their operand several times, from scratch where a row fits.
 TEST(FuseElementwise, WhatIsDearBeforeASoftmaxOfShortRows) {
-  expect_fused(R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  expect_groups(R"(graph @main(%x: f32[4, 16]) -> (%y) {
   %0: f32[4, 16] = Exp(%x)
   %y: f32[4, 16] = Softmax(%0) {axis = -1}
 }
 )",
-               R"(graph @main(%x: f32[4, 16]) -> (%y) {
+                R"(graph @main(%x: f32[4, 16]) -> (%y) {
   %y: f32[4, 16] = Fused(%x) {body = @y}
 }
 graph @y(%x: f32[4, 16]) -> (%y) fused {
@@ -168,14 +168,14 @@ graph @main(%x: f32[4, {0}], %n: f32[4, N]) -> (%y) {{
 
 // Its axes become constants of the body.
 TEST(FuseElementwise, AReductionReadsOnce) {
-  expect_fused(R"(graph @main(%x: f32[16, 4, 16]) -> (%y) {
+  expect_groups(R"(graph @main(%x: f32[16, 4, 16]) -> (%y) {
   %a = constant i64[2] [1, 2]
   %0: f32[16, 4, 16] = Exp(%x)
   %1: f32[16] = ReduceSum(%0, %a) {keepdims = 0}
   %y: f32[16] = Log(%1)
 }
 )",
-               R"(graph @main(%x: f32[16, 4, 16]) -> (%y) {
+                R"(graph @main(%x: f32[16, 4, 16]) -> (%y) {
   %y: f32[16] = Fused(%x) {body = @y}
 }
 graph @y(%x: f32[16, 4, 16]) -> (%y) fused {
@@ -188,7 +188,7 @@ graph @y(%x: f32[16, 4, 16]) -> (%y) fused {
 }
 
 TEST(FuseElementwise, TwoNodesWithLoopsAreTwoGroups) {
-  expect_fused(R"(graph @main(%x: f32[16, 4, 16]) -> (%y) {
+  expect_groups(R"(graph @main(%x: f32[16, 4, 16]) -> (%y) {
   %0: f32[16, 4, 16] = Neg(%x)
   %1: f32[16, 4, 16] = Softmax(%0) {axis = -1}
   %2: f32[16, 4, 16] = Abs(%1)
@@ -196,7 +196,7 @@ TEST(FuseElementwise, TwoNodesWithLoopsAreTwoGroups) {
   %y: f32[16, 4, 16] = Neg(%3)
 }
 )",
-               R"(graph @main(%x: f32[16, 4, 16]) -> (%y) {
+                R"(graph @main(%x: f32[16, 4, 16]) -> (%y) {
   %0: f32[16, 4, 16] = Fused(%x) {body = @fused}
   %y: f32[16, 4, 16] = Fused(%0) {body = @y}
 }
@@ -232,7 +232,7 @@ TEST(FuseElementwise, AVisibleValueThatDoesNotDependOnTheLoops) {
 
 // A residual sum is stored on the way to the normalisation that reads it; later nodes read it too.
 TEST(FuseElementwise, AVisibleRowOfANormalization) {
-  expect_fused(
+  expect_groups(
       R"(graph @main(%x: f32[4, 16], %r: f32[4, 16], %s: f32[16], %w: f32[16, 16]) -> (%y) {
   %0: f32[4, 16] = Add(%x, %r)
   %1: f32[4, 16] = LayerNormalization(%0, %s) {axis = -1}
@@ -254,7 +254,7 @@ graph @fused(%x: f32[4, 16], %r: f32[4, 16], %s: f32[16]) -> (%0, %1) fused {
 
 // Their readers come after the group.
 TEST(FuseElementwise, SeveralResults) {
-  expect_fused(R"(graph @main(%x: f32[4, 16], %w: f32[16, 16]) -> (%y) {
+  expect_groups(R"(graph @main(%x: f32[4, 16], %w: f32[16, 16]) -> (%y) {
   %0: f32[4, 16] = Tanh(%x)
   %1: f32[4, 16] = Exp(%0)
   %2: f32[4, 16] = MatMul(%1, %w)
@@ -262,7 +262,7 @@ TEST(FuseElementwise, SeveralResults) {
   %y: f32[4, 16] = Sub(%2, %3)
 }
 )",
-               R"(graph @main(%x: f32[4, 16], %w: f32[16, 16]) -> (%y) {
+                R"(graph @main(%x: f32[4, 16], %w: f32[16, 16]) -> (%y) {
   %0: f32[4, 16], %1: f32[4, 16] = Fused(%x) {body = @fused}
   %2: f32[4, 16] = MatMul(%1, %w)
   %3: f32[4, 16] = MatMul(%0, %w)
@@ -277,7 +277,7 @@ graph @fused(%x: f32[4, 16]) -> (%0, %1) fused {
 
 // Rotary positions: every part of the result is computed from its part of the operand.
 TEST(FuseElementwise, SlicesAndAConcat) {
-  expect_fused(R"(graph @main(%x: f32[4, 16], %s: f32[16]) -> (%y) {
+  expect_groups(R"(graph @main(%x: f32[4, 16], %s: f32[16]) -> (%y) {
   %a = constant i64[1] [0]
   %b = constant i64[1] [8]
   %c = constant i64[1] [16]
@@ -289,7 +289,7 @@ TEST(FuseElementwise, SlicesAndAConcat) {
   %y: f32[4, 16] = Mul(%3, %s)
 }
 )",
-               R"(graph @main(%x: f32[4, 16], %s: f32[16]) -> (%y) {
+                R"(graph @main(%x: f32[4, 16], %s: f32[16]) -> (%y) {
   %y: f32[4, 16] = Fused(%x, %s) {body = @y}
 }
 graph @y(%x: f32[4, 16], %s: f32[16]) -> (%y) fused {
@@ -308,7 +308,7 @@ graph @y(%x: f32[4, 16], %s: f32[16]) -> (%y) fused {
 
 // A gate: both halves are read where they lie.
 TEST(FuseElementwise, ASplitAndAPad) {
-  expect_fused(R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  expect_groups(R"(graph @main(%x: f32[4, 16]) -> (%y) {
   %p = constant i64[4] [0, 1, 0, 1]
   %0: f32[4, 8], %1: f32[4, 8] = Split(%x) {axis = 1}
   %2: f32[4, 8] = Sigmoid(%0)
@@ -317,7 +317,7 @@ TEST(FuseElementwise, ASplitAndAPad) {
   %y: f32[4, 10] = Neg(%4)
 }
 )",
-               R"(graph @main(%x: f32[4, 16]) -> (%y) {
+                R"(graph @main(%x: f32[4, 16]) -> (%y) {
   %y: f32[4, 10] = Fused(%x) {body = @y}
 }
 graph @y(%x: f32[4, 16]) -> (%y) fused {
@@ -366,13 +366,13 @@ graph @y(%past: f32[P, 16], %x: f32[4, 16]) -> (%all, %y) fused {
 }
 
 TEST(FuseElementwise, ABroadcastValueThatIsCheap) {
-  expect_fused(R"(graph @main(%x: f32[4, 16], %s: f32[16]) -> (%y) {
+  expect_groups(R"(graph @main(%x: f32[4, 16], %s: f32[16]) -> (%y) {
   %half = constant f32[] [0.5]
   %0: f32[16] = Mul(%s, %half)
   %y: f32[4, 16] = Add(%x, %0)
 }
 )",
-               R"(graph @main(%x: f32[4, 16], %s: f32[16]) -> (%y) {
+                R"(graph @main(%x: f32[4, 16], %s: f32[16]) -> (%y) {
   %y: f32[4, 16] = Fused(%s, %x) {body = @y}
 }
 graph @y(%s: f32[16], %x: f32[4, 16]) -> (%y) fused {
@@ -392,14 +392,14 @@ TEST(FuseElementwise, ABroadcastValueThatIsDearStaysApart) {
 }
 
 TEST(FuseElementwise, AReshapeBetween) {
-  expect_fused(R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  expect_groups(R"(graph @main(%x: f32[4, 16]) -> (%y) {
   %s = constant i64[3] [4, 2, 8]
   %0: f32[4, 16] = Neg(%x)
   %1: f32[4, 2, 8] = Reshape(%0, %s)
   %y: f32[4, 2, 8] = Exp(%1)
 }
 )",
-               R"(graph @main(%x: f32[4, 16]) -> (%y) {
+                R"(graph @main(%x: f32[4, 16]) -> (%y) {
   %y: f32[4, 2, 8] = Fused(%x) {body = @y}
 }
 graph @y(%x: f32[4, 16]) -> (%y) fused {
@@ -412,7 +412,7 @@ graph @y(%x: f32[4, 16]) -> (%y) fused {
 }
 
 TEST(FuseElementwise, AReshapeAtTheEdgeIsAView) {
-  expect_fused(R"(graph @main(%x: f32[4, 16]) -> (%y) {
+  expect_groups(R"(graph @main(%x: f32[4, 16]) -> (%y) {
   %s = constant i64[3] [4, 2, 8]
   %t = constant i64[2] [4, 16]
   %0: f32[4, 2, 8] = Reshape(%x, %s)
@@ -421,7 +421,7 @@ TEST(FuseElementwise, AReshapeAtTheEdgeIsAView) {
   %y: f32[4, 16] = Reshape(%2, %t)
 }
 )",
-               R"(graph @main(%x: f32[4, 16]) -> (%y) {
+                R"(graph @main(%x: f32[4, 16]) -> (%y) {
   %s = constant i64[3] [4, 2, 8]
   %t = constant i64[2] [4, 16]
   %0: f32[4, 2, 8] = Reshape(%x, %s)
@@ -436,13 +436,13 @@ graph @fused(%0: f32[4, 2, 8]) -> (%2) fused {
 }
 
 TEST(FuseElementwise, APermutationOfWholeRows) {
-  expect_fused(R"(graph @main(%x: f32[4, 2, 8]) -> (%y) {
+  expect_groups(R"(graph @main(%x: f32[4, 2, 8]) -> (%y) {
   %0: f32[4, 2, 8] = Exp(%x)
   %1: f32[2, 4, 8] = Transpose(%0) {perm = [1, 0, 2]}
   %y: f32[2, 4, 8] = Neg(%1)
 }
 )",
-               R"(graph @main(%x: f32[4, 2, 8]) -> (%y) {
+                R"(graph @main(%x: f32[4, 2, 8]) -> (%y) {
   %y: f32[2, 4, 8] = Fused(%x) {body = @y}
 }
 graph @y(%x: f32[4, 2, 8]) -> (%y) fused {
@@ -482,14 +482,14 @@ TEST(FuseElementwise, SizesAreLeftToTheHost) {
 }
 
 TEST(FuseElementwise, SymbolicSizes) {
-  expect_fused(R"(symbol N = dim(@main, %x, 0) in [1, *]
+  expect_groups(R"(symbol N = dim(@main, %x, 0) in [1, *]
 graph @main(%x: f32[N, 16], %b: f32[16]) -> (%y) {
   %0: f32[N, 16] = Add(%x, %b)
   %1: f32[N, 16] = Softmax(%0) {axis = -1}
   %y: f32[N, 16] = Mul(%1, %x)
 }
 )",
-               R"(symbol N = dim(@main, %x, 0) in [1, *]
+                R"(symbol N = dim(@main, %x, 0) in [1, *]
 graph @main(%x: f32[N, 16], %b: f32[16]) -> (%y) {
   %y: f32[N, 16] = Fused(%x, %b) {body = @y}
 }
@@ -502,13 +502,13 @@ graph @y(%x: f32[N, 16], %b: f32[16]) -> (%y) fused {
 }
 
 TEST(FuseElementwise, AnotherTypeOfHalfFloatsAndACast) {
-  expect_fused(R"(graph @main(%x: f16[4, 16]) -> (%y) {
+  expect_groups(R"(graph @main(%x: f16[4, 16]) -> (%y) {
   %0: f16[4, 16] = Neg(%x)
   %1: f32[4, 16] = Cast(%0) {to = 1}
   %y: f32[4, 16] = Exp(%1)
 }
 )",
-               R"(graph @main(%x: f16[4, 16]) -> (%y) {
+                R"(graph @main(%x: f16[4, 16]) -> (%y) {
   %y: f32[4, 16] = Fused(%x) {body = @y}
 }
 graph @y(%x: f16[4, 16]) -> (%y) fused {

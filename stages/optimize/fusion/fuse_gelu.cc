@@ -28,7 +28,7 @@ constexpr double kCube = 0.044715;
 
 // Coefficients of 1, x, x^2, x^3.
 using Polynomial = std::array<double, 4>;
-constexpr int kDeepest = 7;
+constexpr int kMaxPolynomialDepth = 7;
 
 std::optional<Polynomial> multiply(const Polynomial& a, const Polynomial& b) {
   Polynomial product{};
@@ -60,7 +60,8 @@ std::optional<Polynomial> read_polynomial(const Value& value, const Value& x, in
   if (&value == &x) return Polynomial{0, 1, 0, 0};
   if (const auto number = find_number(&value)) return Polynomial{*number, 0, 0, 0};
   const Node* node = value.producer();
-  if (node == nullptr || node->input_count() != 2 || depth == kDeepest) return std::nullopt;
+  if (node == nullptr || node->input_count() != 2 || depth == kMaxPolynomialDepth)
+    return std::nullopt;
   const auto a = read_polynomial(*node->input(0), x, depth + 1);
   if (!a) return std::nullopt;
   if (node->op() == Op::kPow) return power(*a, node->input(1));
@@ -89,7 +90,7 @@ bool is_argument(const Value& argument, const Value& x, const Polynomial& expect
   return true;
 }
 
-bool fuse(Editor& editor, Node& curve, const Polynomial& argument, bool by_tanh) {
+bool fuse_gelu_curve(Editor& editor, Node& curve, const Polynomial& argument, bool by_tanh) {
   Node* sum = find_only_reader(curve.output());
   if (sum == nullptr || read_sum(sum->output(), 1) != &curve.output()) return false;
   const auto found = find_gated(
@@ -101,19 +102,20 @@ bool fuse(Editor& editor, Node& curve, const Polynomial& argument, bool by_tanh)
   return true;
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fuse_gelus(Graph& graph) {
   Editor editor(graph);
   const OpIndex index(graph);
   bool changed = false;
   for (Node* erf : index.nodes(Op::kErf))
-    changed = fuse(editor, *erf, {0, kInverseRoot, 0, 0}, false) || changed;
+    changed = fuse_gelu_curve(editor, *erf, {0, kInverseRoot, 0, 0}, false) || changed;
   for (Node* tanh : index.nodes(Op::kTanh))
-    changed = fuse(editor, *tanh, {0, kTanhFactor, 0, kTanhFactor * kCube}, true) || changed;
+    changed =
+        fuse_gelu_curve(editor, *tanh, {0, kTanhFactor, 0, kTanhFactor * kCube}, true) || changed;
   return changed;
 }
 
 }  // namespace
 
-Result<bool> fuse_gelu(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fuse_gelu(Graph& root, const Options&) { return on_every_graph(root, fuse_gelus); }
 
 }  // namespace sluice

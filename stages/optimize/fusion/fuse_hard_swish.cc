@@ -17,7 +17,7 @@
 namespace sluice {
 namespace {
 
-bool fuse(Editor& editor, Node& gate, const Value* x, double factor) {
+bool fuse_hard_swish_gate(Editor& editor, Node& gate, const Value* x, double factor) {
   const auto found =
       find_gated(gate.output(), factor, [&](const Value& value) { return &value == x; });
   return found && x->type_id() == found->last->output().type_id() &&
@@ -36,23 +36,25 @@ const Value* read_hard_sigmoid(const Node& node) {
   return fits ? node.input(0) : nullptr;
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fuse_hard_swishes(Graph& graph) {
   Editor editor(graph);
   const OpIndex index(graph);
   bool changed = false;
   for (Node* clip : index.nodes(Op::kClip)) {
     const Value* x = read_clip(*clip);
-    changed = (x != nullptr && fuse(editor, *clip, x, 1.0 / 6)) || changed;
+    changed = (x != nullptr && fuse_hard_swish_gate(editor, *clip, x, 1.0 / 6)) || changed;
   }
   for (Node* node : index.nodes(Op::kHardSigmoid)) {
     const Value* x = read_hard_sigmoid(*node);
-    changed = (x != nullptr && fuse(editor, *node, x, 1)) || changed;
+    changed = (x != nullptr && fuse_hard_swish_gate(editor, *node, x, 1)) || changed;
   }
   return changed;
 }
 
 }  // namespace
 
-Result<bool> fuse_hard_swish(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fuse_hard_swish(Graph& root, const Options&) {
+  return on_every_graph(root, fuse_hard_swishes);
+}
 
 }  // namespace sluice

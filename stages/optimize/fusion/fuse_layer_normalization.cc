@@ -35,7 +35,7 @@ Value* read_centred(const Value* value, int64_t axes) {
   return x == difference->input(0) ? x : nullptr;
 }
 
-bool fuse(Editor& editor, Node& node) {
+bool fuse_centred_rows(Editor& editor, Node& node) {
   auto rows = node.is_erased() ? std::nullopt : read_unit_rows(node);
   if (!rows) return false;
   rows->x = read_centred(rows->x, rows->axes);
@@ -104,12 +104,12 @@ bool fuse_spread(Editor& editor, Node& sum) {
   return replace_normalization(editor, *found, Op::kLayerNormalization);
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fuse_layer_normalizations(Graph& graph) {
   Editor editor(graph);
   const OpIndex index(graph);
   bool changed = false;
   for (const Op op : {Op::kDiv, Op::kMul}) {
-    for (Node* node : index.nodes(op)) changed = fuse(editor, *node) || changed;
+    for (Node* node : index.nodes(op)) changed = fuse_centred_rows(editor, *node) || changed;
   }
   for (Node* node : index.nodes(Op::kAdd)) changed = fuse_spread(editor, *node) || changed;
   return changed;
@@ -118,7 +118,7 @@ Result<bool> run(Graph& graph) {
 }  // namespace
 
 Result<bool> fuse_layer_normalization(Graph& root, const Options&) {
-  return on_every_graph(root, run);
+  return on_every_graph(root, fuse_layer_normalizations);
 }
 
 }  // namespace sluice

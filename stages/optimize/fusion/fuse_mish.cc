@@ -20,7 +20,7 @@ const Value* read_softplus(const Value* value) {
   return exp == nullptr ? nullptr : exp->input(0);
 }
 
-bool fuse(Editor& editor, Node& tanh) {
+bool fuse_mish_gate(Editor& editor, Node& tanh) {
   const Value* x = read_softplus(tanh.input(0));
   if (x == nullptr) return false;
   const auto found = find_gated(tanh.output(), 1, [&](const Value& value) { return &value == x; });
@@ -28,16 +28,16 @@ bool fuse(Editor& editor, Node& tanh) {
          replace_between(editor, {found->x}, *found->last, Op::kMish) != nullptr;
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fuse_mishes(Graph& graph) {
   Editor editor(graph);
   const OpIndex index(graph);
   bool changed = false;
-  for (Node* tanh : index.nodes(Op::kTanh)) changed = fuse(editor, *tanh) || changed;
+  for (Node* tanh : index.nodes(Op::kTanh)) changed = fuse_mish_gate(editor, *tanh) || changed;
   return changed;
 }
 
 }  // namespace
 
-Result<bool> fuse_mish(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fuse_mish(Graph& root, const Options&) { return on_every_graph(root, fuse_mishes); }
 
 }  // namespace sluice

@@ -100,7 +100,7 @@ class QuantizedChain {
   QuantizedContraction quantized_;
 };
 
-void fuse(Editor& editor, const QuantizedChain& chain) {
+void fuse_quantized_chain(Editor& editor, const QuantizedChain& chain) {
   const std::vector<Node*> dequantizations = chain.dequantizations();
   FusedNode fused(editor, chain.end());
   for (const Node* node : dequantizations) fused.copy(*node);
@@ -115,7 +115,7 @@ void fuse(Editor& editor, const QuantizedChain& chain) {
   }
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fuse_quantized_contractions(Graph& graph) {
   Editor editor(graph);
   std::vector<Node*> anchors;
   for (Node& node : graph.nodes()) {
@@ -127,7 +127,7 @@ Result<bool> run(Graph& graph) {
     QuantizedChain chain(*anchor);
     std::string reason;
     if (!chain.grow() || (editor.has_control_edges() && !can_fuse(chain.nodes(), reason))) continue;
-    fuse(editor, chain);
+    fuse_quantized_chain(editor, chain);
     changed = true;
   }
   return changed;
@@ -136,7 +136,7 @@ Result<bool> run(Graph& graph) {
 }  // namespace
 
 Result<bool> fuse_quantized_contraction(Graph& root, const Options&) {
-  return on_every_graph(root, run);
+  return on_every_graph(root, fuse_quantized_contractions);
 }
 
 }  // namespace sluice

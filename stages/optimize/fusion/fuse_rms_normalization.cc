@@ -18,7 +18,7 @@
 namespace sluice {
 namespace {
 
-bool fuse(Editor& editor, Node& node) {
+bool fuse_unit_rows(Editor& editor, Node& node) {
   const auto rows = node.is_erased() ? std::nullopt : read_unit_rows(node);
   if (!rows) return false;
   for (const bool uncast : {true, false}) {
@@ -29,12 +29,12 @@ bool fuse(Editor& editor, Node& node) {
   return false;
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fuse_rms_normalizations(Graph& graph) {
   Editor editor(graph);
   const OpIndex index(graph);
   bool changed = false;
   for (const Op op : {Op::kDiv, Op::kMul}) {
-    for (Node* node : index.nodes(op)) changed = fuse(editor, *node) || changed;
+    for (Node* node : index.nodes(op)) changed = fuse_unit_rows(editor, *node) || changed;
   }
   return changed;
 }
@@ -42,7 +42,7 @@ Result<bool> run(Graph& graph) {
 }  // namespace
 
 Result<bool> fuse_rms_normalization(Graph& root, const Options&) {
-  return on_every_graph(root, run);
+  return on_every_graph(root, fuse_rms_normalizations);
 }
 
 }  // namespace sluice

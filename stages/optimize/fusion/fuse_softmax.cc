@@ -50,7 +50,7 @@ std::optional<Along> read_softmax(const Value* powers, const Value* sum) {
   return x == nullptr ? std::nullopt : std::optional(Along{x, total->axis});
 }
 
-std::optional<Along> read_product(const Node& product) {
+std::optional<Along> read_softmax_product(const Node& product) {
   for (const size_t i : {0, 1}) {
     const Node* inverse = find_maker(product.input(i), Op::kReciprocal);
     if (inverse == nullptr) continue;
@@ -71,7 +71,7 @@ std::optional<Along> read_log_softmax(const Node& difference) {
   return x == nullptr ? std::nullopt : std::optional(Along{x, total->axis});
 }
 
-bool fuse(Editor& editor, Node& last, Op op, const std::optional<Along>& found) {
+bool fuse_softmax_nodes(Editor& editor, Node& last, Op op, const std::optional<Along>& found) {
   if (!found || found->x->type_id() != last.output().type_id()) return false;
   Node* made = replace_between(editor, {found->x}, last, op);
   if (made == nullptr) return false;
@@ -79,24 +79,29 @@ bool fuse(Editor& editor, Node& last, Op op, const std::optional<Along>& found) 
   return true;
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fuse_softmaxes(Graph& graph) {
   Editor editor(graph);
   const OpIndex index(graph);
   bool changed = false;
   for (Node* node : index.nodes(Op::kDiv))
-    changed =
-        fuse(editor, *node, Op::kSoftmax, read_softmax(node->input(0), node->input(1))) || changed;
+    changed = fuse_softmax_nodes(editor, *node, Op::kSoftmax,
+                                 read_softmax(node->input(0), node->input(1))) ||
+              changed;
   for (Node* node : index.nodes(Op::kMul))
-    changed = fuse(editor, *node, Op::kSoftmax, read_product(*node)) || changed;
+    changed =
+        fuse_softmax_nodes(editor, *node, Op::kSoftmax, read_softmax_product(*node)) || changed;
   for (Node* node : index.nodes(Op::kSub)) {
     if (!node->is_erased())
-      changed = fuse(editor, *node, Op::kLogSoftmax, read_log_softmax(*node)) || changed;
+      changed =
+          fuse_softmax_nodes(editor, *node, Op::kLogSoftmax, read_log_softmax(*node)) || changed;
   }
   return changed;
 }
 
 }  // namespace
 
-Result<bool> fuse_softmax(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fuse_softmax(Graph& root, const Options&) {
+  return on_every_graph(root, fuse_softmaxes);
+}
 
 }  // namespace sluice

@@ -14,7 +14,7 @@
 namespace sluice {
 namespace {
 
-bool fuse(Editor& editor, Node& sigmoid) {
+bool fuse_swish_gate(Editor& editor, Node& sigmoid) {
   Value& argument = *sigmoid.input(0);
   const Scaled scaled = read_scaled(argument);
   const auto found = find_gated(sigmoid.output(), 1,
@@ -27,16 +27,17 @@ bool fuse(Editor& editor, Node& sigmoid) {
   return true;
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fuse_swishes(Graph& graph) {
   Editor editor(graph);
   const OpIndex index(graph);
   bool changed = false;
-  for (Node* sigmoid : index.nodes(Op::kSigmoid)) changed = fuse(editor, *sigmoid) || changed;
+  for (Node* sigmoid : index.nodes(Op::kSigmoid))
+    changed = fuse_swish_gate(editor, *sigmoid) || changed;
   return changed;
 }
 
 }  // namespace
 
-Result<bool> fuse_swish(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fuse_swish(Graph& root, const Options&) { return on_every_graph(root, fuse_swishes); }
 
 }  // namespace sluice

@@ -117,7 +117,7 @@ void move(Editor& editor, Node& transpose) {
   editor.erase_unused(transpose);
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> move_transposes(Graph& graph) {
   Editor editor(graph);
   std::vector<Node*> found;
   for (Node& node : graph.nodes()) {
@@ -130,7 +130,7 @@ Result<bool> run(Graph& graph) {
 }  // namespace
 
 Result<bool> fuse_transposed_operands(Graph& root, const Options&) {
-  return on_every_graph(root, run);
+  return on_every_graph(root, move_transposes);
 }
 
 }  // namespace sluice

@@ -13,7 +13,7 @@ namespace sluice {
 namespace {
 
 // More nodes than exporters write between a constant and the mask.
-constexpr int kDeepest = 8;
+constexpr int kMaxTriangleDepth = 8;
 // Larger constants are not read: a mask of bools for 4,096 positions.
 constexpr uint64_t kMaxBytes = uint64_t{1} << 24;
 
@@ -103,7 +103,7 @@ Triangle chosen(const Triangle& condition, double yes, double no) {
   return {condition.lower != 0 ? yes : no, condition.upper != 0 ? yes : no};
 }
 
-std::optional<Triangle> read_choice(const Node& choice, const Triangle& condition) {
+std::optional<Triangle> read_chosen_triangle(const Node& choice, const Triangle& condition) {
   const auto yes = find_number(choice.input(1)), no = find_number(choice.input(2));
   return yes && no ? std::optional(chosen(condition, *yes, *no)) : std::nullopt;
 }
@@ -121,7 +121,7 @@ std::optional<Triangle> read_changed(const Node& node, const Triangle& source) {
     case Op::kCast:
       return read_cast(node, source);
     case Op::kWhere:
-      return read_choice(node, source);
+      return read_chosen_triangle(node, source);
     case Op::kReshape:
     case Op::kUnsqueeze:
     case Op::kSqueeze:
@@ -136,7 +136,7 @@ std::optional<Triangle> read_changed(const Node& node, const Triangle& source) {
 std::optional<Triangle> TriangleReader::read(const Value& value) { return read_at(value, 0); }
 
 std::optional<Triangle> TriangleReader::read_at(const Value& value, int depth) {
-  if (!is_matrix(value.type()) || depth == kDeepest) return std::nullopt;
+  if (!is_matrix(value.type()) || depth == kMaxTriangleDepth) return std::nullopt;
   if (value.is_constant() && !value.is_input()) return read_constant(value);
   return value.producer() == nullptr ? std::nullopt : read_node(*value.producer(), depth);
 }

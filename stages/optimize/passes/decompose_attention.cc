@@ -189,7 +189,7 @@ class Decomposition {
   bool may_see_nothing_ = false;
 };
 
-bool rewrite(Editor& editor, Node& node) {
+bool rewrite_attention(Editor& editor, Node& node) {
   const auto form = node.op() == Op::kAttention ? read_removable_form(node) : std::nullopt;
   if (!form || kernel_unsupported_reason(node, *form).empty()) return false;
   decompose_attention_node(editor, node, *form);
@@ -203,7 +203,7 @@ void decompose_attention_node(Editor& editor, Node& node, const AttentionForm& f
 }
 
 Result<bool> decompose_attention(Graph& root, const Options&) {
-  return on_every_node(root, rewrite);
+  return on_every_node(root, rewrite_attention);
 }
 
 }  // namespace sluice

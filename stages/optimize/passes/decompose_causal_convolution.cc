@@ -19,31 +19,31 @@
 namespace sluice {
 namespace {
 
-struct Form {
+struct CausalForm {
   Dim batch;
   int64_t channels = 0;
   Dim length, line;  // of the input, and with the past
   int64_t past = 0;  // elements that a filter reads before its own
 };
 
-bool is_known(const Value* value) {
+bool has_known_shape(const Value* value) {
   return value != nullptr && value->type().is_tensor() && !value->type().has_unknown();
 }
 
 bool has_dims(const Value* value, const std::vector<Dim>& dims) {
-  return value == nullptr || (is_known(value) && value->type().dims == dims);
+  return value == nullptr || (has_known_shape(value) && value->type().dims == dims);
 }
 
-std::optional<Form> read_form(const Node& node) {
+std::optional<CausalForm> read_causal_form(const Node& node) {
   if (node.op() != Op::kCausalConvWithState || !is_removable(node) ||
-      node.placement.engine != EngineId::kNone || !is_known(node.input(0)) ||
-      !is_known(node.input(1)))
+      node.placement.engine != EngineId::kNone || !has_known_shape(node.input(0)) ||
+      !has_known_shape(node.input(1)))
     return std::nullopt;
   const std::vector<Dim>&x = node.input(0)->type().dims, &w = node.input(1)->type().dims;
   const bool is_fixed = x.size() == 3 && x[1].is_fixed() && w.size() == 3 && w[2].is_fixed();
   if (!is_fixed || w[0] != x[1] || w[1] != Dim::fixed(1) || x[1].value < 1 || w[2].value < 1)
     return std::nullopt;
-  Form form{.batch = x[0], .channels = x[1].value, .length = x[2], .past = w[2].value - 1};
+  CausalForm form{.batch = x[0], .channels = x[1].value, .length = x[2], .past = w[2].value - 1};
   form.line = DimMath(node.graph().module()).add(x[2], form.past);
   const std::vector<Dim> state = {x[0], x[1], Dim::fixed(form.past)};
   const bool fits =
@@ -54,7 +54,7 @@ std::optional<Form> read_form(const Node& node) {
 }
 
 // Returns the input after its past.
-Value& line_of(NodeMaker& make, const Node& node, const Form& form) {
+Value& line_of(NodeMaker& make, const Node& node, const CausalForm& form) {
   Value& x = *node.input(0);
   const Type type =
       Type::tensor(x.type().dtype, {form.batch, Dim::fixed(form.channels), form.line});
@@ -65,7 +65,7 @@ Value& line_of(NodeMaker& make, const Node& node, const Form& form) {
   return joint.output();
 }
 
-Value& convolved(NodeMaker& make, const Node& node, const Form& form, Value& line) {
+Value& convolved(NodeMaker& make, const Node& node, const CausalForm& form, Value& line) {
   std::vector<Value*> operands = {&make.cast(line, DType::kF32),
                                   &make.cast(*node.input(1), DType::kF32)};
   if (node.input(2) != nullptr) operands.push_back(&make.cast(*node.input(2), DType::kF32));
@@ -76,7 +76,7 @@ Value& convolved(NodeMaker& make, const Node& node, const Form& form, Value& lin
   return make.add(Op::kSwish, {&conv.output()}, type);
 }
 
-Value& last_elements(NodeMaker& make, const Node& node, const Form& form, Value& line) {
+Value& last_elements(NodeMaker& make, const Node& node, const CausalForm& form, Value& line) {
   Graph& graph = node.graph();
   const int64_t end = form.past == 0 ? 0 : std::numeric_limits<int64_t>::max();
   Type type = line.type();
@@ -87,7 +87,7 @@ Value& last_elements(NodeMaker& make, const Node& node, const Form& form, Value&
       type);
 }
 
-void decompose(Editor& editor, Node& node, const Form& form) {
+void replace_causal_convolution(Editor& editor, Node& node, const CausalForm& form) {
   NodeMaker make(editor, node);
   Value& line = line_of(make, node, form);
   make.give(0, make.cast(convolved(make, node, form, line), node.input(0)->type().dtype));
@@ -96,16 +96,16 @@ void decompose(Editor& editor, Node& node, const Form& form) {
   make.finish();
 }
 
-bool rewrite(Editor& editor, Node& node) {
-  const auto form = read_form(node);
-  if (form) decompose(editor, node, *form);
+bool rewrite_causal_convolution(Editor& editor, Node& node) {
+  const auto form = read_causal_form(node);
+  if (form) replace_causal_convolution(editor, node, *form);
   return form.has_value();
 }
 
 }  // namespace
 
 Result<bool> decompose_causal_convolution(Graph& root, const Options&) {
-  return on_every_node(root, rewrite);
+  return on_every_node(root, rewrite_causal_convolution);
 }
 
 }  // namespace sluice

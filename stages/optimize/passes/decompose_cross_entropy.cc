@@ -16,14 +16,14 @@
 namespace sluice {
 namespace {
 
-bool can_decompose(const Node& node) {
+bool can_decompose_cross_entropy(const Node& node) {
   const Type& x = node.input(0)->type();
   return node.get(attributes::Loss::reduction) != "none" && is_removable(node) &&
          node.placement.engine == EngineId::kNone && x.is_tensor() && x.ranked && x.rank() >= 2 &&
          dtype_is_float(x.dtype);
 }
 
-void decompose(Editor& editor, Node& node) {
+void replace_cross_entropy(Editor& editor, Node& node) {
   const DType own = node.input(0)->type().dtype;
   const DType wide = own == DType::kF64 ? DType::kF64 : DType::kF32;
   NodeMaker make(editor, node);
@@ -41,16 +41,16 @@ void decompose(Editor& editor, Node& node) {
   make.finish();
 }
 
-bool rewrite(Editor& editor, Node& node) {
-  if (node.op() != Op::kSoftmaxCrossEntropyLoss || !can_decompose(node)) return false;
-  decompose(editor, node);
+bool rewrite_cross_entropy(Editor& editor, Node& node) {
+  if (node.op() != Op::kSoftmaxCrossEntropyLoss || !can_decompose_cross_entropy(node)) return false;
+  replace_cross_entropy(editor, node);
   return true;
 }
 
 }  // namespace
 
 Result<bool> decompose_cross_entropy(Graph& root, const Options&) {
-  return on_every_node(root, rewrite);
+  return on_every_node(root, rewrite_cross_entropy);
 }
 
 }  // namespace sluice

@@ -33,10 +33,6 @@ namespace {
 
 constexpr int64_t kMaxProducts = int64_t{1} << 20;  // elements of a Mul that are summed
 
-bool has(const std::string& letters, char letter) {
-  return letters.find(letter) != std::string::npos;
-}
-
 bool has_repeats(std::string term) {
   std::sort(term.begin(), term.end());
   return std::adjacent_find(term.begin(), term.end()) != term.end();
@@ -140,9 +136,9 @@ bool are_small(const Equation& equation, DType dtype) {
   return true;
 }
 
-class Decomposer {
+class EinsumDecomposer {
  public:
-  Decomposer(NodeMaker& make, const Equation& equation, DType dtype)
+  EinsumDecomposer(NodeMaker& make, const Equation& equation, DType dtype)
       : make_(make), equation_(equation), dtype_(dtype) {}
 
   Value& run(const Node& node) {
@@ -174,7 +170,7 @@ class Decomposer {
     std::vector<int64_t> axes;
     Term result;
     for (size_t i = 0; i < term.letters.size(); ++i) {
-      if (has(wanted, term.letters[i]))
+      if (has_letter(wanted, term.letters[i]))
         result.letters += term.letters[i];
       else
         axes.push_back(static_cast<int64_t>(i));
@@ -221,7 +217,7 @@ class Decomposer {
     std::vector<Dim> dims;
     std::vector<int64_t> missing;
     for (size_t i = 0; i < all.size(); ++i) {
-      const bool is_own = has(term.letters, all[i]);
+      const bool is_own = has_letter(term.letters, all[i]);
       dims.push_back(is_own ? equation_.dims.dims.at(all[i]) : Dim::fixed(1));
       if (!is_own) missing.push_back(static_cast<int64_t>(i));
     }
@@ -236,13 +232,13 @@ class Decomposer {
   DType dtype_;
 };
 
-bool can_decompose(const Node& node) {
+bool can_decompose_einsum(const Node& node) {
   return node.op() == Op::kEinsum && is_removable(node) &&
          node.placement.engine == EngineId::kNone && dtype_is_float(node.output().type().dtype);
 }
 
-bool rewrite(Editor& editor, Node& node) {
-  if (!can_decompose(node)) return false;
+bool rewrite_einsum(Editor& editor, Node& node) {
+  if (!can_decompose_einsum(node)) return false;
   const DType own = node.output().type().dtype;
   const DType wide = own == DType::kF64 ? own : DType::kF32;
   auto equation = read_equation(node);
@@ -250,13 +246,15 @@ bool rewrite(Editor& editor, Node& node) {
   drop_broadcast_axes(node, *equation);
   if (!are_small(*equation, wide)) return false;
   NodeMaker make(editor, node);
-  make.give(0, make.cast(Decomposer(make, *equation, wide).run(node), own));
+  make.give(0, make.cast(EinsumDecomposer(make, *equation, wide).run(node), own));
   make.finish();
   return true;
 }
 
 }  // namespace
 
-Result<bool> decompose_einsum(Graph& root, const Options&) { return on_every_node(root, rewrite); }
+Result<bool> decompose_einsum(Graph& root, const Options&) {
+  return on_every_node(root, rewrite_einsum);
+}
 
 }  // namespace sluice

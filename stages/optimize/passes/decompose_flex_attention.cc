@@ -45,7 +45,7 @@ Value& modified(NodeMaker& make, const Node& node, const Graph* body, Value& val
   return *mapper.value(*body->outputs()[0], node.graph(), values);
 }
 
-void decompose(Editor& editor, Node& node, const AttentionForm& form) {
+void replace_flex_attention(Editor& editor, Node& node, const AttentionForm& form) {
   const Type type = score_type(node, form);
   NodeMaker make(editor, node);
   AttentionMaker parts(make, node, form);
@@ -62,20 +62,20 @@ void decompose(Editor& editor, Node& node, const AttentionForm& form) {
   make.finish();
 }
 
-bool rewrite(Editor& editor, Node& node) {
+bool rewrite_flex_attention(Editor& editor, Node& node) {
   if (node.op() != Op::kFlexAttention) return false;
   const auto form = read_removable_form(node);
   if (!form || !keeps(node.get(Attributes::score_mod), score_type(node, *form)) ||
       !keeps(node.get(Attributes::prob_mod), score_type(node, *form)))
     return false;
-  decompose(editor, node, *form);
+  replace_flex_attention(editor, node, *form);
   return true;
 }
 
 }  // namespace
 
 Result<bool> decompose_flex_attention(Graph& root, const Options&) {
-  return on_every_node(root, rewrite);
+  return on_every_node(root, rewrite_flex_attention);
 }
 
 }  // namespace sluice

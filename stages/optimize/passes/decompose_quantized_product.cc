@@ -143,7 +143,7 @@ void decompose_to_floats(Editor& editor, Node& node, const QuantizedContraction&
   make.finish();
 }
 
-bool rewrite(Editor& editor, Node& node) {
+bool rewrite_quantized_product(Editor& editor, Node& node) {
   if (!is_integer_contraction(node.op())) return false;
   const auto q = read_quantized(node);
   if (!q || !is_removable(node) || node.placement.engine != EngineId::kNone ||
@@ -162,7 +162,7 @@ bool rewrite(Editor& editor, Node& node) {
 }  // namespace
 
 Result<bool> decompose_quantized_product(Graph& root, const Options&) {
-  return on_every_node(root, rewrite);
+  return on_every_node(root, rewrite_quantized_product);
 }
 
 }  // namespace sluice

@@ -39,7 +39,7 @@ namespace {
 constexpr int64_t kMaxConvolutions = 32;
 constexpr int64_t kMaxPhases = 4096;  // of one convolution
 
-struct Form {
+struct TransposedForm {
   int64_t groups = 1;
   int64_t channels_in = 1, channels_out = 1;  // of a group
   std::vector<TransposedAxis> axes;
@@ -58,11 +58,11 @@ struct Form {
   }
 };
 
-bool is_known(const Value* value, DType dtype) {
+bool has_known_type(const Value* value, DType dtype) {
   return value->type().is_tensor() && value->type().dtype == dtype && !value->type().has_unknown();
 }
 
-bool can_decompose(const Node& node) {
+bool can_decompose_transposed(const Node& node) {
   if (node.op() != Op::kConvTranspose || !is_removable(node) ||
       node.placement.engine != EngineId::kNone)
     return false;
@@ -70,11 +70,11 @@ bool can_decompose(const Node& node) {
   const Value* bias = node.input(2);
   const int64_t rank = x.type().rank();
   const DType dtype = x.type().dtype;
-  return is_contraction_dtype(dtype) && is_known(&x, dtype) && is_known(&w, dtype) &&
-         is_known(&node.output(), dtype) && w.type().is_fixed() && (rank == 4 || rank == 5) &&
+  return is_contraction_dtype(dtype) && has_known_type(&x, dtype) && has_known_type(&w, dtype) &&
+         has_known_type(&node.output(), dtype) && w.type().is_fixed() && (rank == 4 || rank == 5) &&
          w.type().rank() == rank && node.output().type().rank() == rank &&
          x.type().dims[1] == w.type().dims[0] && w.type().element_count().value_or(0) > 0 &&
-         (bias == nullptr || (is_known(bias, dtype) && bias->type().is_fixed()));
+         (bias == nullptr || (has_known_type(bias, dtype) && bias->type().is_fixed()));
 }
 
 // Finds the padding at the begin; nothing when the attributes do not give the result's size.
@@ -115,12 +115,12 @@ std::optional<std::vector<TransposedAxis>> read_axes(const Node& node) {
   return axes;
 }
 
-std::optional<Form> read_form(const Node& node) {
-  if (!can_decompose(node)) return std::nullopt;
+std::optional<TransposedForm> read_transposed_form(const Node& node) {
+  if (!can_decompose_transposed(node)) return std::nullopt;
   const auto axes = read_axes(node);
   if (!axes) return std::nullopt;
   const std::vector<int64_t> w = *node.input(1)->type().extents();
-  Form form{.groups = node.get(attributes::Conv::group), .axes = *axes};
+  TransposedForm form{.groups = node.get(attributes::Conv::group), .axes = *axes};
   form.channels_in = w[0] / form.groups, form.channels_out = w[1];
   form.is_one = std::ranges::all_of(form.axes, has_equal_phases);
   for (const TransposedAxis& axis : form.axes) {
@@ -137,9 +137,9 @@ std::vector<Dim> fixed_dims(const std::vector<int64_t>& extents) {
   return dims;
 }
 
-class Decomposer {
+class TransposedDecomposer {
  public:
-  Decomposer(Editor& editor, Node& node, const Form& form)
+  TransposedDecomposer(Editor& editor, Node& node, const TransposedForm& form)
       : make_(editor, node), node_(node), form_(form) {}
 
   void run() {
@@ -292,19 +292,19 @@ class Decomposer {
 
   NodeMaker make_;
   Node& node_;
-  const Form& form_;
+  const TransposedForm& form_;
 };
 
-bool rewrite(Editor& editor, Node& node) {
-  const auto form = read_form(node);
-  if (form) Decomposer(editor, node, *form).run();
+bool rewrite_transposed_convolution(Editor& editor, Node& node) {
+  const auto form = read_transposed_form(node);
+  if (form) TransposedDecomposer(editor, node, *form).run();
   return form.has_value();
 }
 
 }  // namespace
 
 Result<bool> decompose_transposed_convolution(Graph& root, const Options& options) {
-  SLUICE_ASSIGN(const bool changed, on_every_node(root, rewrite));
+  SLUICE_ASSIGN(const bool changed, on_every_node(root, rewrite_transposed_convolution));
   if (!changed) return false;
   SLUICE_TRY(fold_constants(root, options));
   SLUICE_TRY(defer_constants(root, options));

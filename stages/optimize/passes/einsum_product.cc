@@ -11,10 +11,6 @@ namespace {
 // A Transpose that stays costs more than any that a product reads through.
 constexpr int kCopy = 4;
 
-bool has(const std::string& letters, char letter) {
-  return letters.find(letter) != std::string::npos;
-}
-
 // Returns whether a Reshape can name the dims: at most one has to be -1.
 bool can_reshape(const std::vector<Dim>& from, const std::vector<Dim>& to) {
   const bool are_known = std::ranges::none_of(to, [](const Dim& dim) { return dim.is_unknown(); });
@@ -99,7 +95,7 @@ Dim EinsumDims::joined(const std::string& letters) const {
 std::string letters_among(const std::string& letters, const std::string& others) {
   std::string result;
   for (const char letter : letters) {
-    if (has(others, letter)) result += letter;
+    if (has_letter(others, letter)) result += letter;
   }
   return result;
 }
@@ -107,14 +103,14 @@ std::string letters_among(const std::string& letters, const std::string& others)
 EinsumRoles einsum_roles(const std::string& a, const std::string& b, const std::string& wanted) {
   EinsumRoles roles;
   for (const char letter : a) {
-    if (!has(b, letter)) {
+    if (!has_letter(b, letter)) {
       roles.rows += letter;
     } else {
-      (has(wanted, letter) ? roles.batch : roles.sum) += letter;
+      (has_letter(wanted, letter) ? roles.batch : roles.sum) += letter;
     }
   }
   for (const char letter : b) {
-    if (!has(a, letter)) roles.columns += letter;
+    if (!has_letter(a, letter)) roles.columns += letter;
   }
   return roles;
 }

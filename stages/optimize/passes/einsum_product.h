@@ -29,6 +29,11 @@ struct EinsumRoles {
 // summed over.
 EinsumRoles einsum_roles(const std::string& a, const std::string& b, const std::string& wanted);
 
+// Returns whether the letter is one of these.
+inline bool has_letter(const std::string& letters, char letter) {
+  return letters.find(letter) != std::string::npos;
+}
+
 // Returns the letters that are among the others.
 std::string letters_among(const std::string& letters, const std::string& others);
 

@@ -39,7 +39,7 @@ bool drop_unused_constants(Graph& graph) {
   return changed;
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> drop_all_unused(Graph& graph) {
   Editor editor(graph);
   bool changed = false;
   for (Node* node = graph.last_node(); node != nullptr;) {  // readers first
@@ -54,6 +54,8 @@ Result<bool> run(Graph& graph) {
 
 }  // namespace
 
-Result<bool> eliminate_dead_nodes(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> eliminate_dead_nodes(Graph& root, const Options&) {
+  return on_every_graph(root, drop_all_unused);
+}
 
 }  // namespace sluice

@@ -80,7 +80,7 @@ Value* given_back(const Node& node) {
   }
 }
 
-bool rewrite(Editor& editor, Node& node) {
+bool rewrite_identity(Editor& editor, Node& node) {
   if (!is_removable(node)) return false;
   Value* input = given_back(node);
   if (input == nullptr || input->type().has_unknown() || !editor.replace(node.output(), *input))
@@ -92,7 +92,7 @@ bool rewrite(Editor& editor, Node& node) {
 }  // namespace
 
 Result<bool> eliminate_identities(Graph& root, const Options&) {
-  return on_every_node(root, rewrite);
+  return on_every_node(root, rewrite_identity);
 }
 
 }  // namespace sluice

@@ -61,7 +61,7 @@ std::vector<int64_t> joined_pads(const Node& conv, const Node& pad) {
   return pads;
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fold_pads(Graph& graph) {
   Editor editor(graph);
   bool changed = false;
   for (Node& conv : graph.nodes()) {
@@ -83,6 +83,8 @@ Result<bool> run(Graph& graph) {
 
 }  // namespace
 
-Result<bool> fold_pad_into_conv(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fold_pad_into_conv(Graph& root, const Options&) {
+  return on_every_graph(root, fold_pads);
+}
 
 }  // namespace sluice

@@ -53,7 +53,7 @@ Node* find_quantization(const Node& node, const Node& dequantize) {
   return is_same && is_removable(*quantize) ? quantize : nullptr;
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fold_requantizations(Graph& graph) {
   Editor editor(graph);
   bool changed = false;
   for (Node& node : graph.nodes()) {
@@ -79,6 +79,8 @@ Result<bool> run(Graph& graph) {
 
 }  // namespace
 
-Result<bool> fold_requantization(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fold_requantization(Graph& root, const Options&) {
+  return on_every_graph(root, fold_requantizations);
+}
 
 }  // namespace sluice

@@ -18,7 +18,7 @@ bool is_reshaping(const Node& node) {
   return op == Op::kReshape || op == Op::kSqueeze || op == Op::kUnsqueeze || op == Op::kFlatten;
 }
 
-bool shorten(Editor& editor, Node& node) {
+bool shorten_reshapes(Editor& editor, Node& node) {
   Node& producer = *node.input(0)->producer();
   Value& source = *producer.input(0);
   if (editor.replace(node.output(), source)) {
@@ -50,7 +50,7 @@ bool has_plain_extents(const Node& node) {
   return true;
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fold_reshape_chains(Graph& graph) {
   Editor editor(graph);
   bool changed = false;
   for (Node& node : graph.nodes()) {  // producers first, so a chain is folded from its start
@@ -59,13 +59,15 @@ Result<bool> run(Graph& graph) {
         !is_removable(node))
       continue;
     if (has_plain_extents(node) && node.placement == producer->placement)
-      changed = shorten(editor, node) || changed;
+      changed = shorten_reshapes(editor, node) || changed;
   }
   return changed;
 }
 
 }  // namespace
 
-Result<bool> fold_reshape_chain(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fold_reshape_chain(Graph& root, const Options&) {
+  return on_every_graph(root, fold_reshape_chains);
+}
 
 }  // namespace sluice

@@ -33,7 +33,7 @@ std::vector<int64_t> permutation(const Node& node) {
   return perm;
 }
 
-bool shorten(Editor& editor, Node& node, Node& producer) {
+bool shorten_transposes(Editor& editor, Node& node, Node& producer) {
   const std::vector<int64_t> first = permutation(producer);
   std::vector<int64_t> perm = permutation(node);
   if (first.empty() || first.size() != perm.size()) return false;
@@ -56,7 +56,7 @@ bool shorten(Editor& editor, Node& node, Node& producer) {
   return true;
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fold_transpose_chains(Graph& graph) {
   Editor editor(graph);
   bool changed = false;
   for (Node& node : graph.nodes()) {  // producers first, so a chain is folded from its start
@@ -65,13 +65,15 @@ Result<bool> run(Graph& graph) {
     if (producer == nullptr || producer->op() != Op::kTranspose ||
         !(producer->placement == node.placement))
       continue;
-    changed = shorten(editor, node, *producer) || changed;
+    changed = shorten_transposes(editor, node, *producer) || changed;
   }
   return changed;
 }
 
 }  // namespace
 
-Result<bool> fold_transpose_chain(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> fold_transpose_chain(Graph& root, const Options&) {
+  return on_every_graph(root, fold_transpose_chains);
+}
 
 }  // namespace sluice

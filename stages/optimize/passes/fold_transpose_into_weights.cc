@@ -56,7 +56,7 @@ Value& transposed(Graph& graph, const Value& integers, const std::vector<int64_t
       integers.name() + ":transposed");
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> fold_weight_transposes(Graph& graph) {
   Editor editor(graph);
   bool changed = false;
   for (Node& node : graph.nodes()) {
@@ -85,7 +85,7 @@ Result<bool> run(Graph& graph) {
 }  // namespace
 
 Result<bool> fold_transpose_into_weights(Graph& root, const Options&) {
-  return on_every_graph(root, run);
+  return on_every_graph(root, fold_weight_transposes);
 }
 
 }  // namespace sluice

@@ -63,7 +63,7 @@ void split(Editor& editor, Node& node, const AttentionForm& form) {
   make.finish();
 }
 
-bool rewrite(Editor& editor, Node& node) {
+bool rewrite_attention_states(Editor& editor, Node& node) {
   if (node.op() != Op::kAttention || !has_states(node)) return false;
   const auto form = read_removable_form(node);
   if (!form || !kernel_unsupported_reason(node, *form).empty()) return false;
@@ -74,7 +74,7 @@ bool rewrite(Editor& editor, Node& node) {
 }  // namespace
 
 Result<bool> split_attention_states(Graph& root, const Options&) {
-  return on_every_node(root, rewrite);
+  return on_every_node(root, rewrite_attention_states);
 }
 
 }  // namespace sluice

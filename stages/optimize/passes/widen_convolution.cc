@@ -129,7 +129,7 @@ void widen_chain(Editor& editor, Node& conv) {
       &add_ints(editor.graph(), reshape_target(last.output().type().dims, result.type().dims)));
 }
 
-Result<bool> run(Graph& graph) {
+Result<bool> widen_convolutions(Graph& graph) {
   Editor editor(graph);
   std::vector<Node*> found;
   for (Node& node : graph.nodes()) {
@@ -141,6 +141,8 @@ Result<bool> run(Graph& graph) {
 
 }  // namespace
 
-Result<bool> widen_convolution(Graph& root, const Options&) { return on_every_graph(root, run); }
+Result<bool> widen_convolution(Graph& root, const Options&) {
+  return on_every_graph(root, widen_convolutions);
+}
 
 }  // namespace sluice

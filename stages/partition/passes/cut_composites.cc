@@ -44,7 +44,8 @@ bool keep_mixed(const Graph& graph, std::vector<int32_t>& clusters) {
   return any;
 }
 
-Result<bool> cut(Graph& graph, const EngineTable& table, const Options& options) {
+Result<bool> cut_composite_clusters(Graph& graph, const EngineTable& table,
+                                    const Options& options) {
   const bool symbolic = options.text("symbolic") != "off";
   bool changed = false;
   for (const CompositeRow& composite : table.composites) {
@@ -68,7 +69,7 @@ Result<bool> cut(Graph& graph, const EngineTable& table, const Options& options)
   for (Node& node : graph.nodes()) {
     Graph* callee = called_graph(node);
     if (callee == nullptr || callee->role != GraphRole::kPart) continue;
-    SLUICE_ASSIGN(const bool inner, cut(*callee, table, options));
+    SLUICE_ASSIGN(const bool inner, cut_composite_clusters(*callee, table, options));
     changed = changed || inner;
   }
   return changed;
@@ -79,7 +80,7 @@ Result<bool> cut(Graph& graph, const EngineTable& table, const Options& options)
 Result<bool> cut_composites(Graph& graph, const Options& options) {
   SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
   SLUICE_ASSIGN(const EngineTable table, make_engine_table(profile));
-  return cut(graph, table, options);
+  return cut_composite_clusters(graph, table, options);
 }
 
 }  // namespace sluice

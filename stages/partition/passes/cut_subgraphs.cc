@@ -21,14 +21,14 @@ EngineId own_engine(const Node& node, const void*) {
   return called_graph(node) != nullptr ? EngineId::kNone : node.placement.engine;
 }
 
-Result<bool> cut(Graph& graph, const Options& options) {
+Result<bool> cut_engine_clusters(Graph& graph, const Options& options) {
   const bool symbolic = options.text("symbolic") != "off";
   bool changed = false;
   add_work(Work::kNodeVisits, graph.node_count());
   for (Node& node : graph.nodes()) {
     Graph* callee = called_graph(node);
     if (callee == nullptr || callee->role != GraphRole::kPart) continue;
-    SLUICE_ASSIGN(const bool inner, cut(*callee, options));
+    SLUICE_ASSIGN(const bool inner, cut_engine_clusters(*callee, options));
     changed = changed || inner;
   }
   const std::vector<int32_t> clusters =
@@ -57,6 +57,8 @@ Result<bool> cut(Graph& graph, const Options& options) {
 
 }  // namespace
 
-Result<bool> cut_subgraphs(Graph& graph, const Options& options) { return cut(graph, options); }
+Result<bool> cut_subgraphs(Graph& graph, const Options& options) {
+  return cut_engine_clusters(graph, options);
+}
 
 }  // namespace sluice

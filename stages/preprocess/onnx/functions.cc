@@ -10,19 +10,17 @@ namespace sluice {
 namespace {
 
 constexpr size_t kMaxNodes = 4'000'000;
-constexpr int kMaxDepth = 64;
+constexpr int kMaxCallDepth = 64;
 
 using FunctionKey = std::tuple<std::string, std::string, std::string>;  // domain, name, overload
-
-std::string plain_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
 class Inliner {
  public:
   explicit Inliner(const onnx::ModelProto& model) : model_opset_(model_opset(model)) {
     for (const onnx::FunctionProto& function : model.functions()) {
-      functions_.emplace(
-          FunctionKey{plain_domain(function.domain()), function.name(), function.overload()},
-          &function);
+      functions_.emplace(FunctionKey{std::string(plain_domain(function.domain())), function.name(),
+                                     function.overload()},
+                         &function);
     }
   }
 
@@ -48,8 +46,8 @@ class Inliner {
   using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
   const onnx::FunctionProto* find_function(const onnx::NodeProto& call) const {
-    const auto found =
-        functions_.find({plain_domain(call.domain()), call.op_type(), call.overload()});
+    const auto found = functions_.find(
+        {std::string(plain_domain(call.domain())), call.op_type(), call.overload()});
     return found == functions_.end() ? nullptr : found->second;
   }
 
@@ -90,7 +88,7 @@ class Inliner {
   }
 
   Result<size_t> function_size(const onnx::FunctionProto& function, int depth) {
-    if (depth > kMaxDepth) return too_deep(function).error();
+    if (depth > kMaxCallDepth) return too_deep(function).error();
     const auto found = sizes_.find(&function);
     if (found != sizes_.end()) return found->second;
     SLUICE_ASSIGN(const size_t size, expanded_size(function.node(), depth + 1));
@@ -120,9 +118,9 @@ class Inliner {
     onnx::NodeProto& placed = *out.Add();
     placed.Swap(&node);
     if (opset != model_opset_) opsets_[&placed] = opset;
-    if (++graphs_ > kMaxDepth + 1) {
+    if (++graphs_ > kMaxCallDepth + 1) {
       return make_error(ErrorCode::kLimit, "node '{}' lies in more than {} bodies", placed.name(),
-                        kMaxDepth);
+                        kMaxCallDepth);
     }
     for (onnx::AttributeProto& attribute : *placed.mutable_attribute()) {
       if (attribute.has_g()) SLUICE_TRY(expand(*attribute.mutable_g(), opset, depth));
@@ -135,7 +133,7 @@ class Inliner {
 
   Result<void> expand_call(const onnx::NodeProto& call, const onnx::FunctionProto& function,
                            int depth, Nodes& out) {
-    if (depth > kMaxDepth) return too_deep(function);
+    if (depth > kMaxCallDepth) return too_deep(function);
     if (call.input_size() > function.input_size() || call.output_size() > function.output_size()) {
       return make_error(ErrorCode::kBadModel,
                         "node '{}' calls function '{}' with more inputs or outputs than it has",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <string_view>
 
 #include "common/base/result.h"
 #include "onnx.pb.h"
@@ -11,6 +12,11 @@ namespace sluice {
 // Opsets of nodes that came from a function whose imports differ from the model's. Keyed by
 // address, only ever looked up.
 using NodeOpsets = std::map<const onnx::NodeProto*, int64_t>;
+
+// Returns the domain by its short name: that of ONNX's own operators is empty.
+inline std::string_view plain_domain(std::string_view domain) {
+  return domain == "ai.onnx" ? "" : domain;
+}
 
 // Returns the version of ONNX's own operators among the imports; -1 when there is none.
 template <typename Imports>

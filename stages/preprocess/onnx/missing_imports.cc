@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "fmt/format.h"
+#include "stages/preprocess/onnx/functions.h"
 #include "stages/preprocess/onnx/node_order.h"
 
 namespace sluice {
@@ -12,8 +13,6 @@ namespace {
 
 using Domains = std::set<std::string_view>;
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
-
-std::string_view plain_domain(std::string_view domain) { return domain == "ai.onnx" ? "" : domain; }
 
 template <typename Imports>
 void add_domains(const Imports& imports, Domains& domains) {

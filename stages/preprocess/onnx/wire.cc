@@ -10,7 +10,7 @@ namespace sluice {
 namespace {
 
 // The maximum depth of scanned messages; types and shapes are nested below.
-constexpr int kMaxDepth = kMaxMessageDepth - 8;
+constexpr int kMaxScanDepth = kMaxMessageDepth - 8;
 
 enum class Message { kModel, kGraph, kNode, kAttribute, kTensor, kSparse, kFunction };
 
@@ -72,7 +72,7 @@ class Scanner {
 
   // Copies the message that ends at `end`.
   Result<void> copy(Message message, uint64_t end, int depth, std::string& out) {
-    if (depth > kMaxDepth) return bad("messages are nested too deeply");
+    if (depth > kMaxScanDepth) return bad("messages are nested too deeply");
     bool has_payload = false;
     while (at_ < end) {
       const uint64_t start = at_;

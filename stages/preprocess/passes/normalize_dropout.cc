@@ -22,7 +22,7 @@ std::optional<bool> is_training(const Node& node) {
   return segment.data[0] != std::byte{0};
 }
 
-Result<bool> normalize(Node& node) {
+Result<bool> normalize_dropout_node(Node& node) {
   if (node.op() != Op::kDropout) return false;
   if (is_training(node) != false) return false;
   Graph& graph = node.graph();
@@ -43,14 +43,14 @@ Result<bool> normalize(Node& node) {
   return true;
 }
 
-Result<bool> normalize(Graph& graph) {
+Result<bool> normalize_dropouts(Graph& graph) {
   bool changed = false;
   add_work(Work::kNodeVisits, graph.node_count());
   for (Node& node : graph.nodes()) {
-    SLUICE_ASSIGN(const bool node_changed, normalize(node));
+    SLUICE_ASSIGN(const bool node_changed, normalize_dropout_node(node));
     changed = changed || node_changed;
     for (const GraphId body : node.bodies()) {
-      SLUICE_ASSIGN(const bool body_changed, normalize(graph.module().graph(body)));
+      SLUICE_ASSIGN(const bool body_changed, normalize_dropouts(graph.module().graph(body)));
       changed = changed || body_changed;
     }
   }
@@ -59,6 +59,6 @@ Result<bool> normalize(Graph& graph) {
 
 }  // namespace
 
-Result<bool> normalize_dropout(Graph& graph, const Options&) { return normalize(graph); }
+Result<bool> normalize_dropout(Graph& graph, const Options&) { return normalize_dropouts(graph); }
 
 }  // namespace sluice

@@ -118,7 +118,7 @@ bool set_same_padding(Node& node, const std::string& mode) {
   return true;
 }
 
-bool normalize(Node& node) {
+bool normalize_node_padding(Node& node) {
   const bool shaped =
       node.op() == Op::kConvTranspose && !node.get(attributes::ConvTranspose::output_shape).empty();
   if (!has_auto_pad(node.op()) || node.input(0) == nullptr) return false;
@@ -130,19 +130,19 @@ bool normalize(Node& node) {
   return true;
 }
 
-bool normalize(Graph& graph) {
+bool normalize_paddings(Graph& graph) {
   bool changed = false;
   add_work(Work::kNodeVisits, graph.node_count());
   for (Node& node : graph.nodes()) {
-    changed = normalize(node) || changed;
+    changed = normalize_node_padding(node) || changed;
     for (const GraphId body : node.bodies())
-      changed = normalize(graph.module().graph(body)) || changed;
+      changed = normalize_paddings(graph.module().graph(body)) || changed;
   }
   return changed;
 }
 
 }  // namespace
 
-Result<bool> normalize_padding(Graph& graph, const Options&) { return normalize(graph); }
+Result<bool> normalize_padding(Graph& graph, const Options&) { return normalize_paddings(graph); }
 
 }  // namespace sluice

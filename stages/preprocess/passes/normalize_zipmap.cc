@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-bool normalize(Graph& graph) {
+bool normalize_zipmaps(Graph& graph) {
   bool changed = false;
   add_work(Work::kNodeVisits, graph.node_count());
   for (Node& node : graph.nodes()) {
@@ -22,7 +22,7 @@ bool normalize(Graph& graph) {
       changed = true;
     }
     for (const GraphId body : node.bodies())
-      changed = normalize(graph.module().graph(body)) || changed;
+      changed = normalize_zipmaps(graph.module().graph(body)) || changed;
   }
   return changed;
 }
@@ -30,7 +30,7 @@ bool normalize(Graph& graph) {
 }  // namespace
 
 Result<bool> normalize_zipmap(Graph& graph, const Options& options) {
-  return options.text("zipmap") == "tensor" && normalize(graph);
+  return options.text("zipmap") == "tensor" && normalize_zipmaps(graph);
 }
 
 }  // namespace sluice

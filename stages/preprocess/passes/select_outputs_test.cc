@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-constexpr const char* kText = R"(graph @main(%x: f32[2, 4]) -> (%y) {
+constexpr const char* kHalves = R"(graph @main(%x: f32[2, 4]) -> (%y) {
   %a: f32[2, 4] = Neg(%x) name "negate"
   %b: f32[2, 2], %c: f32[2, 2] = Split(%a) {axis = 1, num_outputs = 2} name "halves"
   %y: f32[2, 2] = Add(%b, %c) name "sum"
@@ -15,7 +15,7 @@ constexpr const char* kText = R"(graph @main(%x: f32[2, 4]) -> (%y) {
 std::string selected(const std::string& names) {
   Options options;
   EXPECT_TRUE(options.set("out-nodes", names).ok());
-  return after_pass(select_outputs, kText, options);
+  return after_pass(select_outputs, kHalves, options);
 }
 
 TEST(SelectOutputs, NothingAskedNothingChanged) { EXPECT_EQ(selected(""), "unchanged"); }
@@ -35,7 +35,7 @@ TEST(SelectOutputs, ByValueAndByNode) {
 TEST(SelectOutputs, UnknownNamesListTheNearest) {
   Options options;
   ASSERT_TRUE(options.set("out-nodes", "halve:1").ok());
-  auto module = parse_module(std::string("sluice 1 typed\n") + kText, "test");
+  auto module = parse_module(std::string("sluice 1 typed\n") + kHalves, "test");
   ASSERT_TRUE(module.ok());
   const auto result = select_outputs(module->root(), options);
   ASSERT_FALSE(result.ok());

@@ -115,8 +115,8 @@ double fetch_cycles(int64_t bytes, const DeviceProfile& profile) {
 
 uint32_t count_blocks(double cycles, int64_t items, const DeviceProfile& profile) {
   const auto wanted = static_cast<int64_t>(cycles / block_cycles(profile));
-  return static_cast<uint32_t>(
-      std::min<int64_t>(std::max<int64_t>(items, 1), std::clamp<int64_t>(wanted, 1, kMaxBlocks)));
+  return static_cast<uint32_t>(std::min<int64_t>(
+      std::max<int64_t>(items, 1), std::clamp<int64_t>(wanted, 1, kMaxContractionBlocks)));
 }
 
 int64_t multiply_adds_per_block(const Extent& multiply_adds, double cycles,

@@ -61,7 +61,7 @@ double repack_cycles(double vectors, const DeviceProfile& profile);
 double fetch_cycles(int64_t bytes, const DeviceProfile& profile);
 
 // The most blocks that the launch of a contraction has: enough to keep many threads busy evenly.
-inline constexpr uint32_t kMaxBlocks = 32;
+inline constexpr uint32_t kMaxContractionBlocks = 32;
 
 // Returns the number of blocks for items of so many cycles together: few enough that each block is
 // worth a launch, and at most one for each item.

@@ -4,12 +4,22 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "common/target/profile.h"
 
 namespace sluice {
+
+using Bytes = std::vector<uint8_t>;
+
+// Elements beside a result that nothing may write, and what they and the result hold before.
+inline constexpr size_t kGuardElements = 64;
+inline constexpr float kUntouchedFloat = 12288;  // f16 and bf16 have it, too
+inline constexpr uint8_t kUntouchedByte = 0xA5;
 
 class KernelTest : public testing::TestWithParam<std::string> {
  protected:

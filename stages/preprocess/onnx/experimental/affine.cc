@@ -4,12 +4,12 @@
 
 namespace sluice {
 
-using Attributes = experimental_attributes::Affine;
+using AffineAttributes = experimental_attributes::Affine;
 
 Result<void> expand_affine(ExpandCall& call) {
   Value* x = call.input(0);
-  Value* scaled = call.add(Op::kMul, {x, call.number(call.get(Attributes::alpha), x)});
-  call.results[0] = call.add(Op::kAdd, {scaled, call.number(call.get(Attributes::beta), x)});
+  Value* scaled = call.add(Op::kMul, {x, call.number(call.get(AffineAttributes::alpha), x)});
+  call.results[0] = call.add(Op::kAdd, {scaled, call.number(call.get(AffineAttributes::beta), x)});
   return {};
 }
 

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-using Attributes = experimental_attributes::Crop;
+using CropAttributes = experimental_attributes::Crop;
 
 constexpr int64_t kMaxPixels = INT32_MAX;
 
@@ -34,19 +34,19 @@ Result<void> check_size(const ExpandCall& call, std::string_view what, const Dim
 Result<void> expand_crop(ExpandCall& call) {
   SLUICE_ASSIGN(const int64_t rank, call.rank(0));
   if (rank != 4) return call.bad("input 0 'input' has rank {}, expected 4", rank);
-  SLUICE_ASSIGN(const std::vector<int64_t> border, pixels(call, Attributes::border, 4));
+  SLUICE_ASSIGN(const std::vector<int64_t> border, pixels(call, CropAttributes::border, 4));
   const int64_t left = border[0];
   const int64_t top = border[1];
   const std::vector<Dim>& dims = call.input(0)->type().dims;
   SLUICE_TRY(check_size(call, "height", dims[2], top + border[3]));
   SLUICE_TRY(check_size(call, "width", dims[3], left + border[2]));
   // Without a scale this is padding by negative numbers, which cannot remove more than exists.
-  if (call.get(Attributes::scale).empty()) {
+  if (call.get(CropAttributes::scale).empty()) {
     call.results[0] = call.add(
         Op::kPad, {call.input(0), call.ints({0, 0, -top, -left, 0, 0, -border[3], -border[2]})});
     return {};
   }
-  SLUICE_ASSIGN(const std::vector<int64_t> scale, pixels(call, Attributes::scale, 2));
+  SLUICE_ASSIGN(const std::vector<int64_t> scale, pixels(call, CropAttributes::scale, 2));
   SLUICE_TRY(check_size(call, "height", dims[2], top + scale[0]));
   SLUICE_TRY(check_size(call, "width", dims[3], left + scale[1]));
   Value* cut =

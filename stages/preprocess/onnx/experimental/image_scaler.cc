@@ -4,15 +4,15 @@
 
 namespace sluice {
 
-using Attributes = experimental_attributes::ImageScaler;
+using ImageScalerAttributes = experimental_attributes::ImageScaler;
 
 Result<void> expand_image_scaler(ExpandCall& call) {
   Value* x = call.input(0);
   SLUICE_ASSIGN(const int64_t rank, call.rank(0));
   if (rank != 4) return call.bad("input 0 'input' has rank {}, expected 4", rank);
-  Value* scaled = call.add(Op::kMul, {x, call.number(call.get(Attributes::scale), x)});
+  Value* scaled = call.add(Op::kMul, {x, call.number(call.get(ImageScalerAttributes::scale), x)});
   call.results[0] = scaled;
-  const std::vector<float> bias = call.get(Attributes::bias);
+  const std::vector<float> bias = call.get(ImageScalerAttributes::bias);
   if (bias.empty()) return {};
   const Dim& channels = x->type().dims[1];
   const auto count = static_cast<int64_t>(bias.size());

@@ -4,13 +4,15 @@
 
 namespace sluice {
 
-using Attributes = experimental_attributes::ParametricSoftplus;
+using ParametricSoftplusAttributes = experimental_attributes::ParametricSoftplus;
 
 Result<void> expand_parametric_softplus(ExpandCall& call) {
   Value* x = call.input(0);
-  Value* softplus = call.add(Op::kSoftplus,
-                             {call.add(Op::kMul, {x, call.number(call.get(Attributes::beta), x)})});
-  call.results[0] = call.add(Op::kMul, {softplus, call.number(call.get(Attributes::alpha), x)});
+  Value* softplus = call.add(
+      Op::kSoftplus,
+      {call.add(Op::kMul, {x, call.number(call.get(ParametricSoftplusAttributes::beta), x)})});
+  call.results[0] =
+      call.add(Op::kMul, {softplus, call.number(call.get(ParametricSoftplusAttributes::alpha), x)});
   return {};
 }
 

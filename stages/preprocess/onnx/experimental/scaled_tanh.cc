@@ -4,13 +4,14 @@
 
 namespace sluice {
 
-using Attributes = experimental_attributes::ParametricSoftplus;
+using ScaledTanhAttributes = experimental_attributes::ParametricSoftplus;
 
 Result<void> expand_scaled_tanh(ExpandCall& call) {
   Value* x = call.input(0);
-  Value* tanh =
-      call.add(Op::kTanh, {call.add(Op::kMul, {x, call.number(call.get(Attributes::beta), x)})});
-  call.results[0] = call.add(Op::kMul, {tanh, call.number(call.get(Attributes::alpha), x)});
+  Value* tanh = call.add(
+      Op::kTanh, {call.add(Op::kMul, {x, call.number(call.get(ScaledTanhAttributes::beta), x)})});
+  call.results[0] =
+      call.add(Op::kMul, {tanh, call.number(call.get(ScaledTanhAttributes::alpha), x)});
   return {};
 }
 

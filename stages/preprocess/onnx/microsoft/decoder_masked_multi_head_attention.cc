@@ -11,10 +11,10 @@
 namespace sluice {
 namespace {
 
-using Attributes = microsoft_attributes::DecoderMaskedMultiHeadAttention;
+using DecoderAttributes = microsoft_attributes::DecoderMaskedMultiHeadAttention;
 
-Result<void> check_form(const ExpandCall& call) {
-  if (call.get(Attributes::output_qk) != 0 || call.wants(3))
+Result<void> check_decoder_form(const ExpandCall& call) {
+  if (call.get(DecoderAttributes::output_qk) != 0 || call.wants(3))
     return call.unsupported("output 3 'qk' is not supported");
   if ((call.input(1) == nullptr) != (call.input(2) == nullptr))
     return call.bad("inputs 'key' and 'value' come together");
@@ -53,14 +53,14 @@ Result<void> attend_across(ExpandCall& call, int64_t heads) {
   SLUICE_ASSIGN(Value * mask, key_mask(call, 3, sizes, call.input(0)));
   Node& node = call.add_node(
       Op::kAttention, {q, call.input(1), call.input(2), sum_of(call, mask, call.input(4))}, 1);
-  if (const float scale = call.get(Attributes::scale); scale != 0)
+  if (const float scale = call.get(DecoderAttributes::scale); scale != 0)
     node.set(attributes::Attention::scale, scale);
   call.results[0] = join_heads(call, &node.output());
   return {};
 }
 
 // Reads Q, K and V, separate or side by side in the query.
-Result<Projections> read_operands(ExpandCall& call) {
+Result<Projections> read_projections(ExpandCall& call) {
   if (call.input(1) != nullptr) {
     for (const size_t i : {1, 2}) {
       SLUICE_ASSIGN(const int64_t rank, call.rank(i));
@@ -81,15 +81,15 @@ Result<Projections> read_operands(ExpandCall& call) {
 // The inputs are query, key, value, mask_index, attention_bias, past_key, past_value,
 // past_sequence_length, beam_width, cache_indirection, bias.
 Result<void> expand_decoder_masked_multi_head_attention(ExpandCall& call) {
-  SLUICE_TRY(check_form(call));
-  SLUICE_ASSIGN(const int64_t heads, head_count(call, Attributes::num_heads));
+  SLUICE_TRY(check_decoder_form(call));
+  SLUICE_ASSIGN(const int64_t heads, head_count(call, DecoderAttributes::num_heads));
   if (call.input(5) == nullptr) return attend_across(call, heads);
-  if (call.get(Attributes::past_present_share_buffer) == 0 || call.input(7) == nullptr) {
+  if (call.get(DecoderAttributes::past_present_share_buffer) == 0 || call.input(7) == nullptr) {
     return call.unsupported(
         "a past without attribute 'past_present_share_buffer' and input 7 'past_sequence_length' "
         "is not supported");
   }
-  SLUICE_ASSIGN(const Projections x, read_operands(call));
+  SLUICE_ASSIGN(const Projections x, read_projections(call));
   const SharedBuffer buffer{
       .past_key = 5, .past_value = 6, .length = 7, .indirection = 9, .mask = 3, .bias = 4};
   return attend_in_buffer(call, split_heads(call, x.q, heads), split_heads(call, x.k, heads),

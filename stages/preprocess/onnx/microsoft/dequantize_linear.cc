@@ -4,11 +4,11 @@
 
 namespace sluice {
 
-using Attributes = microsoft_attributes::DequantizeLinear;
+using DequantizeLinearAttributes = microsoft_attributes::DequantizeLinear;
 
 Result<void> expand_dequantize_linear(ExpandCall& call) {
   Node& node = call.add_node(Op::kDequantizeLinear, call.inputs, 1);
-  call.copy(node, Attributes::axis, Attributes::block_size);
+  call.copy(node, DequantizeLinearAttributes::axis, DequantizeLinearAttributes::block_size);
   call.results[0] = &node.output();
   return {};
 }

@@ -7,7 +7,7 @@ namespace sluice {
 namespace {
 
 // Returns the position embeddings; without ids the first S rows, which broadcast over the batch.
-Value* positions(ExpandCall& call) {
+Value* position_embeddings(ExpandCall& call) {
   Value* table = call.input(3);
   if (call.input(8) != nullptr)
     return call.add(Op::kGather, {table, call.input(8)}, {{"axis", int64_t{0}}});
@@ -30,7 +30,7 @@ Result<void> expand_embed_layer_normalization(ExpandCall& call) {
     return call.bad("inputs 'segment_ids' and 'segment_embedding' come together");
   }
   Value* words = call.add(Op::kGather, {call.input(2), call.input(0)}, {{"axis", int64_t{0}}});
-  Value* sum = call.add(Op::kAdd, {words, positions(call)});
+  Value* sum = call.add(Op::kAdd, {words, position_embeddings(call)});
   if (call.input(1) != nullptr) {
     sum = call.add(Op::kAdd, {sum, call.add(Op::kGather, {call.input(4), call.input(1)},
                                             {{"axis", int64_t{0}}})});

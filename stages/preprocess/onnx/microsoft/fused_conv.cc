@@ -5,16 +5,18 @@
 
 namespace sluice {
 
-using Attributes = microsoft_attributes::FusedConv;
+using FusedConvAttributes = microsoft_attributes::FusedConv;
 
 Result<void> expand_fused_conv(ExpandCall& call) {
   Node& node = call.add_node(Op::kConv, {call.input(0), call.input(1), call.input(2)}, 1);
-  call.copy(node, Attributes::auto_pad, Attributes::dilations, Attributes::group,
-            Attributes::kernel_shape, Attributes::pads, Attributes::strides);
+  call.copy(node, FusedConvAttributes::auto_pad, FusedConvAttributes::dilations,
+            FusedConvAttributes::group, FusedConvAttributes::kernel_shape,
+            FusedConvAttributes::pads, FusedConvAttributes::strides);
   Value* sum = &node.output();
   if (call.input(3) != nullptr) sum = call.add(Op::kAdd, {sum, call.input(3)});
-  SLUICE_ASSIGN(call.results[0], add_activation(call, sum, call.get(Attributes::activation),
-                                                call.get(Attributes::activation_params)));
+  SLUICE_ASSIGN(call.results[0],
+                add_activation(call, sum, call.get(FusedConvAttributes::activation),
+                               call.get(FusedConvAttributes::activation_params)));
   return {};
 }
 

@@ -9,21 +9,22 @@
 namespace sluice {
 namespace {
 
-using Attributes = microsoft_attributes::FusedGemm;
+using FusedGemmAttributes = microsoft_attributes::FusedGemm;
 
 // Attributes for the activation, and the names that activations have them under.
 constexpr std::pair<FloatAttribute, FloatAttribute> kParameters[] = {
-    {Attributes::activation_alpha, attributes::HardSigmoid::alpha},
-    {Attributes::activation_beta, attributes::HardSigmoid::beta},
-    {Attributes::activation_gamma, attributes::Selu::gamma},
+    {FusedGemmAttributes::activation_alpha, attributes::HardSigmoid::alpha},
+    {FusedGemmAttributes::activation_beta, attributes::HardSigmoid::beta},
+    {FusedGemmAttributes::activation_gamma, attributes::Selu::gamma},
 };
 
 }  // namespace
 
 Result<void> expand_fused_gemm(ExpandCall& call) {
   Node& node = call.add_node(Op::kGemm, call.inputs, 1);
-  call.copy(node, Attributes::alpha, Attributes::beta, Attributes::transA, Attributes::transB);
-  const std::string name = call.get(Attributes::activation);
+  call.copy(node, FusedGemmAttributes::alpha, FusedGemmAttributes::beta,
+            FusedGemmAttributes::transA, FusedGemmAttributes::transB);
+  const std::string name = call.get(FusedGemmAttributes::activation);
   SLUICE_ASSIGN(Value * result, add_activation(call, &node.output(), name, {}));
   for (const auto& [given, parameter] : kParameters) {
     if (call.has(given) && activation_takes(name, parameter))

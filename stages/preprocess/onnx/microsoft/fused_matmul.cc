@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-using Attributes = microsoft_attributes::FusedMatMul;
+using FusedMatMulAttributes = microsoft_attributes::FusedMatMul;
 
 // Returns the order of axes that makes the operand of MatMul. With transBatch [M, batch..., K]
 // means [batch..., M, K].
@@ -33,9 +33,11 @@ Result<Value*> operand(ExpandCall& call, size_t index, const IntAttribute& trans
 }  // namespace
 
 Result<void> expand_fused_matmul(ExpandCall& call) {
-  const float alpha = call.get(Attributes::alpha);
-  SLUICE_ASSIGN(Value * a, operand(call, 0, Attributes::transA, Attributes::transBatchA));
-  SLUICE_ASSIGN(Value * b, operand(call, 1, Attributes::transB, Attributes::transBatchB));
+  const float alpha = call.get(FusedMatMulAttributes::alpha);
+  SLUICE_ASSIGN(Value * a, operand(call, 0, FusedMatMulAttributes::transA,
+                                   FusedMatMulAttributes::transBatchA));
+  SLUICE_ASSIGN(Value * b, operand(call, 1, FusedMatMulAttributes::transB,
+                                   FusedMatMulAttributes::transBatchB));
   Value* product = call.add(Op::kMatMul, {a, b});
   call.results[0] =
       alpha == 1 ? product : call.add(Op::kMul, {product, call.number(alpha, call.input(0))});

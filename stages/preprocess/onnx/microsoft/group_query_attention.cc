@@ -19,7 +19,7 @@
 namespace sluice {
 namespace {
 
-using Attributes = microsoft_attributes::GroupQueryAttention;
+using GroupQueryAttributes = microsoft_attributes::GroupQueryAttention;
 
 struct Grouped {
   int64_t q_heads = 0;
@@ -34,8 +34,9 @@ struct Grouped {
 
 enum class PastUse { kAppended, kFilled, kEither };
 
-Result<void> check_form(const ExpandCall& call) {
-  for (const StringAttribute& attribute : {Attributes::k_quant_type, Attributes::v_quant_type}) {
+Result<void> check_grouped_form(const ExpandCall& call) {
+  for (const StringAttribute& attribute :
+       {GroupQueryAttributes::k_quant_type, GroupQueryAttributes::v_quant_type}) {
     const std::string kind = call.get(attribute);
     if (kind != "NONE")
       return call.unsupported("attribute '{}' is '{}': a quantized cache is not supported",
@@ -45,9 +46,9 @@ Result<void> check_form(const ExpandCall& call) {
     if (call.input(i) != nullptr)
       return call.unsupported("input {} is of a quantized cache, which is not supported", i);
   }
-  if (call.get(Attributes::sliding_window_cache) != 0)
+  if (call.get(GroupQueryAttributes::sliding_window_cache) != 0)
     return call.unsupported("attribute 'sliding_window_cache' is not supported");
-  if (call.get(Attributes::qk_output) != 0 || call.wants(3))
+  if (call.get(GroupQueryAttributes::qk_output) != 0 || call.wants(3))
     return call.unsupported("output 3 'output_qk' is not supported");
   if ((call.input(3) == nullptr) != (call.input(4) == nullptr))
     return call.bad("inputs 'past_key' and 'past_value' come together");
@@ -55,17 +56,18 @@ Result<void> check_form(const ExpandCall& call) {
     return call.bad("inputs 'key' and 'value' come together");
   if ((call.input(14) == nullptr) != (call.input(15) == nullptr))
     return call.bad("inputs 'q_norm_weight' and 'k_norm_weight' come together");
-  if (call.get(Attributes::causal) == 0 && call.get(Attributes::local_window_size) != -1) {
+  if (call.get(GroupQueryAttributes::causal) == 0 &&
+      call.get(GroupQueryAttributes::local_window_size) != -1) {
     return call.bad("attribute 'local_window_size' is {}, expected -1 where 'causal' is 0",
-                    call.get(Attributes::local_window_size));
+                    call.get(GroupQueryAttributes::local_window_size));
   }
-  const bool rotates = call.get(Attributes::do_rotary) != 0;
+  const bool rotates = call.get(GroupQueryAttributes::do_rotary) != 0;
   if (rotates && (call.input(7) == nullptr || call.input(8) == nullptr))
     return call.bad("attribute 'do_rotary' needs inputs 'cos_cache' and 'sin_cache'");
   return {};
 }
 
-void read_operands(ExpandCall& call, Grouped& x) {
+void read_grouped_operands(ExpandCall& call, Grouped& x) {
   if (call.input(1) != nullptr) {
     x.q = split_heads(call, call.input(0), x.q_heads);
     x.k = split_heads(call, call.input(1), x.kv_heads);
@@ -90,13 +92,14 @@ void read_sizes(ExpandCall& call, Grouped& x) {
 
 Value* normalized(ExpandCall& call, Value* x, size_t weight) {
   if (call.input(weight) == nullptr) return x;
-  return call.add(Op::kRMSNormalization, {x, call.input(weight)},
-                  {{"axis", int64_t{-1}}, {"epsilon", call.get(Attributes::qk_norm_epsilon)}});
+  return call.add(
+      Op::kRMSNormalization, {x, call.input(weight)},
+      {{"axis", int64_t{-1}}, {"epsilon", call.get(GroupQueryAttributes::qk_norm_epsilon)}});
 }
 
 Value* rotated(ExpandCall& call, Value* x, Value* positions) {
   Node& node = call.add_node(Op::kRotaryEmbedding, {x, call.input(7), call.input(8), positions}, 1,
-                             {{"interleaved", call.get(Attributes::rotary_interleaved)}});
+                             {{"interleaved", call.get(GroupQueryAttributes::rotary_interleaved)}});
   const Type& table = call.input(7)->type();
   const bool known =
       table.is_tensor() && table.ranked && table.rank() == 2 && table.dims[1].is_fixed();
@@ -105,7 +108,7 @@ Value* rotated(ExpandCall& call, Value* x, Value* positions) {
 }
 
 void rotate(ExpandCall& call, Grouped& x) {
-  if (call.get(Attributes::do_rotary) == 0) return;
+  if (call.get(GroupQueryAttributes::do_rotary) == 0) return;
   Value* positions = call.input(9);
   if (positions == nullptr)
     positions = call.add(Op::kAdd, {call.unsqueeze(x.start, {1}), indices(call, x.sequence)});
@@ -160,9 +163,9 @@ Value* present(ExpandCall& call, const Grouped& x, Value* past, Value* now) {
 }
 
 // Returns which keys each query sees, [batch, 1, sequence, keys].
-Value* seen(ExpandCall& call, const Grouped& x, Value* keys) {
+Value* seen_by_groups(ExpandCall& call, const Grouped& x, Value* keys) {
   Value* start = call.reshape(x.start, {-1, 1, 1, 1});
-  if (call.get(Attributes::causal) == 0) {
+  if (call.get(GroupQueryAttributes::causal) == 0) {
     Value* totals = call.reshape(
         call.add(Op::kAdd, {call.cast(call.input(5), DType::kI64), call.ints({1})}), {-1, 1, 1, 1});
     return call.add(Op::kLess, {indices(call, keys), totals});
@@ -170,7 +173,7 @@ Value* seen(ExpandCall& call, const Grouped& x, Value* keys) {
   Value* last = call.add(Op::kAdd, {start, call.unsqueeze(indices(call, x.sequence), {1})});
   Value* places = indices(call, keys);
   Value* keep = call.add(Op::kLessOrEqual, {places, last});
-  const int64_t window = call.get(Attributes::local_window_size);
+  const int64_t window = call.get(GroupQueryAttributes::local_window_size);
   if (window < 0) return keep;
   Value* inside =
       call.add(Op::kGreater, {places, call.add(Op::kSub, {last, call.int_scalar(window)})});
@@ -198,13 +201,13 @@ Value* add_sink(ExpandCall& call, Grouped& x, Value* mask, Value* keys) {
 // cos_cache, sin_cache, position_ids, attention_bias, head_sink, k_scale, v_scale, q_norm_weight,
 // k_norm_weight.
 Result<void> expand_group_query_attention(ExpandCall& call) {
-  SLUICE_TRY(check_form(call));
+  SLUICE_TRY(check_grouped_form(call));
   Grouped x;
-  SLUICE_ASSIGN(x.q_heads, head_count(call, Attributes::num_heads));
-  SLUICE_ASSIGN(x.kv_heads, head_count(call, Attributes::kv_num_heads));
+  SLUICE_ASSIGN(x.q_heads, head_count(call, GroupQueryAttributes::num_heads));
+  SLUICE_ASSIGN(x.kv_heads, head_count(call, GroupQueryAttributes::kv_num_heads));
   if (x.q_heads % x.kv_heads != 0)
     return call.bad("{} query heads cannot be divided among {} key heads", x.q_heads, x.kv_heads);
-  read_operands(call, x);
+  read_grouped_operands(call, x);
   read_sizes(call, x);
   x.q = normalized(call, x.q, 14);
   x.k = normalized(call, x.k, 15);
@@ -214,16 +217,16 @@ Result<void> expand_group_query_attention(ExpandCall& call) {
   if (call.wants(1)) call.results[1] = x.k;
   if (call.wants(2)) call.results[2] = x.v;
   Value* keys = call.dim(x.k, 2);
-  Value* mask = blocked_where_not(call, seen(call, x, keys),
+  Value* mask = blocked_where_not(call, seen_by_groups(call, x, keys),
                                   -std::numeric_limits<float>::infinity(), call.input(0));
   if (call.input(10) != nullptr)
     mask = call.add(Op::kAdd, {mask, fit_to_keys(call, call.input(10), keys)});
-  if (call.get(Attributes::smooth_softmax) == 1 || call.input(11) != nullptr)
+  if (call.get(GroupQueryAttributes::smooth_softmax) == 1 || call.input(11) != nullptr)
     mask = add_sink(call, x, mask, keys);
   Node& node = call.add_node(Op::kAttention, {x.q, x.k, x.v, mask}, 1);
-  if (const float scale = call.get(Attributes::scale); scale != 0)
+  if (const float scale = call.get(GroupQueryAttributes::scale); scale != 0)
     node.set(attributes::Attention::scale, scale);
-  if (const float cap = call.get(Attributes::softcap); cap != 0)
+  if (const float cap = call.get(GroupQueryAttributes::softcap); cap != 0)
     node.set(attributes::Attention::softcap, cap);
   call.results[0] = join_heads(call, &node.output());
   return {};

@@ -9,7 +9,7 @@ namespace sluice {
 namespace {
 
 // QAttention has all of these but qkv_hidden_sizes.
-using Attributes = microsoft_attributes::Attention;
+using AttentionAttributes = microsoft_attributes::Attention;
 
 // Returns elements [from, from + batch) of a vector as [batch, 1, 1, 1].
 Value* per_row(ExpandCall& call, Value* vector, Value* from, Value* batch) {
@@ -103,14 +103,14 @@ Result<Value*> key_mask(ExpandCall& call, size_t input, const ScoreSizes& sizes,
     if (rank == 4) spread = cut_square(call, mask, sizes);
     keep = call.cast(spread, DType::kBool);
   }
-  return blocked_where_not(call, keep, call.get(Attributes::mask_filter_value), like);
+  return blocked_where_not(call, keep, call.get(AttentionAttributes::mask_filter_value), like);
 }
 
 namespace {
 
 // Splits the projection into Q, K and V, [batch, sequence, hidden] each.
 Result<std::vector<Value*>> split_projection(ExpandCall& call, Value* projection) {
-  const std::vector<int64_t> sizes = call.get(Attributes::qkv_hidden_sizes);
+  const std::vector<int64_t> sizes = call.get(AttentionAttributes::qkv_hidden_sizes);
   if (!sizes.empty() && (sizes.size() != 3 || sizes[0] != sizes[1] ||
                          std::ranges::any_of(sizes, [](int64_t s) { return s < 1; }))) {
     return call.bad(
@@ -133,11 +133,11 @@ Value* half_of(ExpandCall& call, Value* pair, int64_t index) {
 
 Result<void> attend_to_itself(ExpandCall& call, Value* projection,
                               const SelfAttentionInputs& inputs) {
-  SLUICE_ASSIGN(const int64_t heads, head_count(call, Attributes::num_heads));
-  if (call.get(Attributes::do_rotary) != 0)
+  SLUICE_ASSIGN(const int64_t heads, head_count(call, AttentionAttributes::num_heads));
+  if (call.get(AttentionAttributes::do_rotary) != 0)
     return call.unsupported(
         "attribute 'do_rotary' is not supported: its angles are not in the model");
-  if (call.get(Attributes::past_present_share_buffer) != 0) {
+  if (call.get(AttentionAttributes::past_present_share_buffer) != 0) {
     return call.unsupported(
         "attribute 'past_present_share_buffer' is not supported: past and present must be values "
         "of their own");
@@ -154,9 +154,9 @@ Result<void> attend_to_itself(ExpandCall& call, Value* projection,
       Op::kAttention,
       {qkv[0], qkv[1], qkv[2], mask, half_of(call, past, 0), half_of(call, past, 1)},
       past != nullptr || call.wants(1) ? 3 : 1, {{"q_num_heads", heads}, {"kv_num_heads", heads}});
-  if (const float scale = call.get(Attributes::scale); scale != 0)
+  if (const float scale = call.get(AttentionAttributes::scale); scale != 0)
     node.set(attributes::Attention::scale, scale);
-  if (call.get(Attributes::unidirectional) != 0)
+  if (call.get(AttentionAttributes::unidirectional) != 0)
     node.set(attributes::Attention::is_causal, int64_t{1});
   call.results[0] = &node.output(0);
   if (call.wants(1))

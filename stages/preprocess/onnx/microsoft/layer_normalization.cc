@@ -5,12 +5,13 @@
 
 namespace sluice {
 
-using Attributes = microsoft_attributes::LayerNormalization;
+using LayerNormalizationAttributes = microsoft_attributes::LayerNormalization;
 
 Result<void> expand_layer_normalization(ExpandCall& call) {
   const size_t outputs = call.results.size();
   Node& node = call.add_node(Op::kLayerNormalization, call.inputs, outputs);
-  call.copy(node, Attributes::axis, Attributes::epsilon, Attributes::stash_type);
+  call.copy(node, LayerNormalizationAttributes::axis, LayerNormalizationAttributes::epsilon,
+            LayerNormalizationAttributes::stash_type);
   for (size_t i = 0; i < outputs; ++i) call.results[i] = &node.output(i);
   return {};
 }

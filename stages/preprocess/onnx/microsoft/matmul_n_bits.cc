@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-using Attributes = microsoft_attributes::MatMulNBits;
+using MatMulNBitsAttributes = microsoft_attributes::MatMulNBits;
 
 struct Weights {
   int64_t k;
@@ -25,10 +25,11 @@ struct Weights {
 
 Result<Weights> read_attributes(const ExpandCall& call) {
   constexpr int64_t kMax = int64_t{1} << 40;
-  const Weights w{call.get(Attributes::K), call.get(Attributes::N), call.get(Attributes::bits),
-                  call.get(Attributes::block_size)};
+  const Weights w{call.get(MatMulNBitsAttributes::K), call.get(MatMulNBitsAttributes::N),
+                  call.get(MatMulNBitsAttributes::bits),
+                  call.get(MatMulNBitsAttributes::block_size)};
   for (const auto& [attribute, number] :
-       {std::pair{Attributes::K, w.k}, std::pair{Attributes::N, w.n}}) {
+       {std::pair{MatMulNBitsAttributes::K, w.k}, std::pair{MatMulNBitsAttributes::N, w.n}}) {
     if (number < 1 || number > kMax)
       return call.bad("attribute '{}' is {}, expected 1 to {}", attribute.name, number, kMax);
   }
@@ -39,10 +40,10 @@ Result<Weights> read_attributes(const ExpandCall& call) {
   }
   if (w.n > kMax / w.blocks() / w.block)
     return call.bad("attributes 'K' = {} and 'N' = {} mean too many weights", w.k, w.n);
-  if (call.get(Attributes::weight_prepacked) != 0) {
+  if (call.get(MatMulNBitsAttributes::weight_prepacked) != 0) {
     return call.unsupported(
         "attribute 'weight_prepacked' is {}: the packing of one device is not supported",
-        call.get(Attributes::weight_prepacked));
+        call.get(MatMulNBitsAttributes::weight_prepacked));
   }
   return w;
 }

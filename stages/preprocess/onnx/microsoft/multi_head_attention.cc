@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-using Attributes = microsoft_attributes::MultiHeadAttention;
+using MultiHeadAttributes = microsoft_attributes::MultiHeadAttention;
 
 struct Operands {
   Value* q;
@@ -41,7 +41,7 @@ Operands from_flat_query(ExpandCall& call, Value* k, Value* v, int64_t heads) {
   return {split_heads(call, x.q, heads), k, v, false};
 }
 
-Result<Operands> read_operands(ExpandCall& call, int64_t heads) {
+Result<Operands> read_multi_head_operands(ExpandCall& call, int64_t heads) {
   SLUICE_ASSIGN(const int64_t q_rank, call.rank(0));
   if (q_rank == 5) {
     if (call.input(1) != nullptr || call.input(2) != nullptr)
@@ -75,11 +75,11 @@ Result<Operands> read_operands(ExpandCall& call, int64_t heads) {
 // The inputs are query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value,
 // past_sequence_length, cache_indirection.
 Result<void> expand_multi_head_attention(ExpandCall& call) {
-  SLUICE_ASSIGN(const int64_t heads, head_count(call, Attributes::num_heads));
+  SLUICE_ASSIGN(const int64_t heads, head_count(call, MultiHeadAttributes::num_heads));
   if ((call.input(6) == nullptr) != (call.input(7) == nullptr))
     return call.bad("inputs 'past_key' and 'past_value' come together");
   if (call.wants(3)) return call.unsupported("output 3 'qk' is not supported");
-  SLUICE_ASSIGN(const Operands x, read_operands(call, heads));
+  SLUICE_ASSIGN(const Operands x, read_multi_head_operands(call, heads));
   if (call.input(8) != nullptr) return attend_in_shared_buffer(call, x, heads);
   if (call.input(9) != nullptr)
     return call.bad("input 9 'cache_indirection' needs input 8 'past_sequence_length'");
@@ -95,9 +95,9 @@ Result<void> expand_multi_head_attention(ExpandCall& call) {
     node.set(attributes::Attention::q_num_heads, heads);
     node.set(attributes::Attention::kv_num_heads, heads);
   }
-  if (const float scale = call.get(Attributes::scale); scale != 0)
+  if (const float scale = call.get(MultiHeadAttributes::scale); scale != 0)
     node.set(attributes::Attention::scale, scale);
-  if (call.get(Attributes::unidirectional) != 0)
+  if (call.get(MultiHeadAttributes::unidirectional) != 0)
     node.set(attributes::Attention::is_causal, int64_t{1});
   call.results[0] = x.flat ? &node.output(0) : join_heads(call, &node.output(0));
   for (const size_t i : {1, 2}) {

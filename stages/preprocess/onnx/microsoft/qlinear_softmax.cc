@@ -7,11 +7,12 @@
 
 namespace sluice {
 
-using Attributes = microsoft_attributes::QLinearSoftmax;
+using QLinearSoftmaxAttributes = microsoft_attributes::QLinearSoftmax;
 
 Result<void> expand_qlinear_softmax(ExpandCall& call) {
-  const bool flattens = call.get(Attributes::opset) < 13;
-  const int64_t axis = call.get(flattens ? old_attributes::softmax_axis : Attributes::axis);
+  const bool flattens = call.get(QLinearSoftmaxAttributes::opset) < 13;
+  const int64_t axis =
+      call.get(flattens ? old_attributes::softmax_axis : QLinearSoftmaxAttributes::axis);
   Value* x = dequantized(call, 0);
   if (flattens) {
     Value* flat = call.add(Op::kFlatten, {x}, {{"axis", axis}});

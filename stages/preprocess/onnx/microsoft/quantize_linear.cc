@@ -4,12 +4,12 @@
 
 namespace sluice {
 
-using Attributes = microsoft_attributes::QuantizeLinear;
+using QuantizeLinearAttributes = microsoft_attributes::QuantizeLinear;
 
 Result<void> expand_quantize_linear(ExpandCall& call) {
   Node& node = call.add_node(Op::kQuantizeLinear, call.inputs, 1);
-  call.copy(node, Attributes::axis, Attributes::block_size, Attributes::output_dtype,
-            Attributes::saturate);
+  call.copy(node, QuantizeLinearAttributes::axis, QuantizeLinearAttributes::block_size,
+            QuantizeLinearAttributes::output_dtype, QuantizeLinearAttributes::saturate);
   call.results[0] = &node.output();
   return {};
 }

@@ -10,7 +10,7 @@ namespace sluice {
 namespace {
 
 // DecoderMaskedMultiHeadAttention has all of these but unidirectional: its one query sees all keys.
-using Attributes = microsoft_attributes::MultiHeadAttention;
+using SharedBufferAttributes = microsoft_attributes::MultiHeadAttention;
 
 struct Places {
   Value* batch;
@@ -51,9 +51,9 @@ Value* rows_of_beams(ExpandCall& call, Value* filled, Value* indirection, const 
 
 // Returns the keys that a query sees: the past's and the new ones, up to its own where the
 // attention is causal.
-Value* seen(ExpandCall& call, const Places& places) {
+Value* seen_in_buffer(ExpandCall& call, const Places& places) {
   Value* last = call.add(Op::kSub, {places.sequence, call.ints({1})});
-  if (call.get(Attributes::unidirectional) != 0)
+  if (call.get(SharedBufferAttributes::unidirectional) != 0)
     last = call.unsqueeze(indices(call, places.sequence), {1});
   last = call.add(Op::kAdd, {call.reshape(places.start, {-1, 1, 1, 1}), last});
   return call.add(Op::kLessOrEqual, {indices(call, places.capacity), last});
@@ -69,8 +69,8 @@ Result<Value*> added_to_scores(ExpandCall& call, Value* q, const SharedBuffer& b
   }
   SLUICE_ASSIGN(Value * mask,
                 key_mask(call, buffer.mask, {places.batch, places.sequence, places.capacity}, q));
-  Value* sum =
-      blocked_where_not(call, seen(call, places), -std::numeric_limits<float>::infinity(), q);
+  Value* sum = blocked_where_not(call, seen_in_buffer(call, places),
+                                 -std::numeric_limits<float>::infinity(), q);
   if (mask != nullptr) sum = call.add(Op::kAdd, {sum, fit_to_keys(call, mask, places.capacity)});
   Value* bias = call.input(buffer.bias);
   return bias == nullptr ? sum
@@ -102,7 +102,7 @@ Result<void> attend_in_buffer(ExpandCall& call, Value* q, Value* k, Value* v,
   }
   SLUICE_ASSIGN(Value * added, added_to_scores(call, q, buffer, places));
   Node& node = call.add_node(Op::kAttention, {q, keys, values, added}, 1);
-  if (const float scale = call.get(Attributes::scale); scale != 0)
+  if (const float scale = call.get(SharedBufferAttributes::scale); scale != 0)
     node.set(attributes::Attention::scale, scale);
   call.results[0] = join_heads(call, &node.output());
   return {};

@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-using Attributes = microsoft_attributes::LayerNormalization;
+using SimplifiedAttributes = microsoft_attributes::LayerNormalization;
 
 Value* rms_normalization(ExpandCall& call, Value* x, Value* scale, int64_t axis, float epsilon) {
   return call.add(Op::kRMSNormalization, {x, scale}, {{"axis", axis}, {"epsilon", epsilon}});
@@ -26,11 +26,11 @@ Value* inverse_rms(ExpandCall& call, Value* x, std::vector<int64_t> axes, float 
 }
 
 Result<void> expand_simplified_layer_normalization(ExpandCall& call) {
-  int64_t axis = call.get(Attributes::axis);
-  const float epsilon = call.get(Attributes::epsilon);
-  if (call.get(Attributes::stash_type) != 1)
+  int64_t axis = call.get(SimplifiedAttributes::axis);
+  const float epsilon = call.get(SimplifiedAttributes::epsilon);
+  if (call.get(SimplifiedAttributes::stash_type) != 1)
     return call.unsupported("attribute 'stash_type' is {}, supported is 1",
-                            call.get(Attributes::stash_type));
+                            call.get(SimplifiedAttributes::stash_type));
   call.results[0] = rms_normalization(call, call.input(0), call.input(1), axis, epsilon);
   if (!call.wants(1)) return {};
   if (axis >= 0) {
@@ -39,7 +39,7 @@ Result<void> expand_simplified_layer_normalization(ExpandCall& call) {
   }
   if (axis >= 0 || axis < -64)
     return call.bad("attribute 'axis' is {}, which no axis of input 'X' has",
-                    call.get(Attributes::axis));
+                    call.get(SimplifiedAttributes::axis));
   std::vector<int64_t> axes(static_cast<size_t>(-axis));
   std::iota(axes.begin(), axes.end(), axis);
   call.results[1] = inverse_rms(call, call.input(0), std::move(axes), epsilon);

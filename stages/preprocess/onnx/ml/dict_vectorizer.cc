@@ -4,11 +4,11 @@
 
 namespace sluice {
 
-using Attributes = ml_attributes::DictVectorizer;
+using DictVectorizerAttributes = ml_attributes::DictVectorizer;
 
 Result<void> expand_dict_vectorizer(ExpandCall& call) {
-  const std::vector<std::string> texts = call.get(Attributes::string_vocabulary);
-  const std::vector<int64_t> numbers = call.get(Attributes::int64_vocabulary);
+  const std::vector<std::string> texts = call.get(DictVectorizerAttributes::string_vocabulary);
+  const std::vector<int64_t> numbers = call.get(DictVectorizerAttributes::int64_vocabulary);
   if (texts.empty() == numbers.empty()) {
     return call.bad(
         "it has {} of the attributes 'string_vocabulary' and 'int64_vocabulary', expected one",

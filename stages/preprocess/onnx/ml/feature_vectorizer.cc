@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-using Attributes = ml_attributes::FeatureVectorizer;
+using FeatureVectorizerAttributes = ml_attributes::FeatureVectorizer;
 
 Value* rows_of(ExpandCall& call, size_t index, int64_t rank) {
   Value* input = call.input(index);
@@ -29,8 +29,9 @@ Value* of_width(ExpandCall& call, Value* rows, int64_t width) {
 }  // namespace
 
 Result<void> expand_feature_vectorizer(ExpandCall& call) {
-  const std::vector<int64_t> widths = call.get(Attributes::inputdimensions);
-  if (call.has(Attributes::inputdimensions) && widths.size() != call.inputs.size()) {
+  const std::vector<int64_t> widths = call.get(FeatureVectorizerAttributes::inputdimensions);
+  if (call.has(FeatureVectorizerAttributes::inputdimensions) &&
+      widths.size() != call.inputs.size()) {
     return call.bad(
         "attribute 'inputdimensions' has {} elements, expected one for each of {} inputs",
         widths.size(), call.inputs.size());

@@ -8,28 +8,28 @@
 
 namespace sluice {
 
-using Attributes = ml_attributes::Imputer;
+using ImputerAttributes = ml_attributes::Imputer;
 
 Result<void> expand_imputer(ExpandCall& call) {
   SLUICE_ASSIGN(const DType dtype, call.dtype(0));
   Value* x = call.input(0);
   const bool is_float = dtype_is_float(dtype);
-  Value* imputed = is_float ? call.floats(call.get(Attributes::imputed_value_floats))
-                            : call.ints(call.get(Attributes::imputed_value_int64s));
+  Value* imputed = is_float ? call.floats(call.get(ImputerAttributes::imputed_value_floats))
+                            : call.ints(call.get(ImputerAttributes::imputed_value_int64s));
   if (imputed->type().element_count() == 0) {
-    return call.bad(
-        "attribute '{}' is absent or empty",
-        is_float ? Attributes::imputed_value_floats.name : Attributes::imputed_value_int64s.name);
+    return call.bad("attribute '{}' is absent or empty",
+                    is_float ? ImputerAttributes::imputed_value_floats.name
+                             : ImputerAttributes::imputed_value_int64s.name);
   }
   Value* replaced = nullptr;
-  if (is_float && std::isnan(call.get(Attributes::replaced_value_float))) {
+  if (is_float && std::isnan(call.get(ImputerAttributes::replaced_value_float))) {
     replaced = call.add(Op::kIsNaN, {x});
   } else if (is_float) {
-    replaced =
-        call.add(Op::kEqual, {x, call.number(call.get(Attributes::replaced_value_float), x)});
+    replaced = call.add(Op::kEqual,
+                        {x, call.number(call.get(ImputerAttributes::replaced_value_float), x)});
   } else {
-    replaced =
-        call.add(Op::kEqual, {x, call.int_like(call.get(Attributes::replaced_value_int64), x)});
+    replaced = call.add(Op::kEqual,
+                        {x, call.int_like(call.get(ImputerAttributes::replaced_value_int64), x)});
   }
   call.results[0] = call.add(Op::kWhere, {replaced, call.add(Op::kCastLike, {imputed, x}), x});
   return {};

@@ -9,21 +9,23 @@
 namespace sluice {
 namespace {
 
-using Attributes = ml_attributes::LabelEncoder;
+using LabelEncoderAttributes = ml_attributes::LabelEncoder;
 
 // The attributes one of which holds the keys, or the values.
-struct Lists {
+struct ListAttributes {
   TensorAttribute tensor;
   StringsAttribute strings;
   IntsAttribute ints;
   FloatsAttribute floats;
 };
-constexpr Lists kKeys{Attributes::keys_tensor, Attributes::keys_strings, Attributes::keys_int64s,
-                      Attributes::keys_floats};
-constexpr Lists kValues{Attributes::values_tensor, Attributes::values_strings,
-                        Attributes::values_int64s, Attributes::values_floats};
+constexpr ListAttributes kKeys{
+    LabelEncoderAttributes::keys_tensor, LabelEncoderAttributes::keys_strings,
+    LabelEncoderAttributes::keys_int64s, LabelEncoderAttributes::keys_floats};
+constexpr ListAttributes kValues{
+    LabelEncoderAttributes::values_tensor, LabelEncoderAttributes::values_strings,
+    LabelEncoderAttributes::values_int64s, LabelEncoderAttributes::values_floats};
 
-Result<Value*> list_of(ExpandCall& call, const Lists& of) {
+Result<Value*> list_of(ExpandCall& call, const ListAttributes& of) {
   if (call.has(of.tensor)) return call.tensor(of.tensor);
   if (call.has(of.strings)) return call.strings(call.get(of.strings));
   if (call.has(of.ints)) return call.ints(call.get(of.ints));
@@ -34,12 +36,15 @@ Result<Value*> list_of(ExpandCall& call, const Lists& of) {
 
 // Returns the default for elements without a key.
 Result<Value*> default_like(ExpandCall& call, Value* values) {
-  if (call.has(Attributes::default_tensor)) return call.tensor(Attributes::default_tensor);
+  if (call.has(LabelEncoderAttributes::default_tensor))
+    return call.tensor(LabelEncoderAttributes::default_tensor);
   const DType dtype = values->type().dtype;
-  if (dtype == DType::kString) return call.strings({call.get(Attributes::default_string)});
-  if (dtype == DType::kI64) return call.ints({call.get(Attributes::default_int64)});
-  if (dtype_is_float(dtype)) return call.number(call.get(Attributes::default_float), values);
-  return call.int_like(call.get(Attributes::default_int64), values);
+  if (dtype == DType::kString)
+    return call.strings({call.get(LabelEncoderAttributes::default_string)});
+  if (dtype == DType::kI64) return call.ints({call.get(LabelEncoderAttributes::default_int64)});
+  if (dtype_is_float(dtype))
+    return call.number(call.get(LabelEncoderAttributes::default_float), values);
+  return call.int_like(call.get(LabelEncoderAttributes::default_int64), values);
 }
 
 Result<void> add_encoder(ExpandCall& call, Value* keys, Value* values, Value* other) {
@@ -62,7 +67,7 @@ Result<void> add_encoder(ExpandCall& call, Value* keys, Value* values, Value* ot
 
 Result<void> expand_classes(ExpandCall& call) {
   SLUICE_ASSIGN(const DType dtype, call.dtype(0));
-  const std::vector<std::string> texts = call.get(Attributes::classes_strings);
+  const std::vector<std::string> texts = call.get(LabelEncoderAttributes::classes_strings);
   std::vector<int64_t> numbers(texts.size());
   std::iota(numbers.begin(), numbers.end(), 0);
   const bool from_text = dtype == DType::kString;
@@ -75,7 +80,7 @@ Result<void> expand_classes(ExpandCall& call) {
 }  // namespace
 
 Result<void> expand_label_encoder(ExpandCall& call) {
-  if (call.has(Attributes::classes_strings)) return expand_classes(call);
+  if (call.has(LabelEncoderAttributes::classes_strings)) return expand_classes(call);
   SLUICE_ASSIGN(Value * keys, list_of(call, kKeys));
   SLUICE_ASSIGN(Value * values, list_of(call, kValues));
   SLUICE_ASSIGN(Value * other, default_like(call, values));

@@ -8,21 +8,23 @@
 
 namespace sluice {
 
-using Attributes = ml_attributes::LinearClassifier;
+using LinearClassifierAttributes = ml_attributes::LinearClassifier;
 
 Result<void> expand_linear_classifier(ExpandCall& call) {
-  const size_t labels =
-      label_count(call, Attributes::classlabels_strings, Attributes::classlabels_ints);
-  const std::vector<float> intercepts = call.get(Attributes::intercepts);
+  const size_t labels = label_count(call, LinearClassifierAttributes::classlabels_strings,
+                                    LinearClassifierAttributes::classlabels_ints);
+  const std::vector<float> intercepts = call.get(LinearClassifierAttributes::intercepts);
   const bool is_single = labels == 2 && intercepts.size() == 1;
   const auto rows = static_cast<int64_t>(is_single ? 1 : labels);
-  SLUICE_ASSIGN(Value * scores,
-                linear_scores(call, call.get(Attributes::coefficients), intercepts, rows));
+  SLUICE_ASSIGN(
+      Value * scores,
+      linear_scores(call, call.get(LinearClassifierAttributes::coefficients), intercepts, rows));
   Value* compared = is_single ? both_classes(call, scores, false) : scores;
-  SLUICE_ASSIGN(call.results[0], best_labels(call, compared, Attributes::classlabels_strings,
-                                             Attributes::classlabels_ints));
+  SLUICE_ASSIGN(call.results[0],
+                best_labels(call, compared, LinearClassifierAttributes::classlabels_strings,
+                            LinearClassifierAttributes::classlabels_ints));
   if (!call.wants(1)) return {};
-  const std::string transform = call.get(Attributes::post_transform);
+  const std::string transform = call.get(LinearClassifierAttributes::post_transform);
   if (is_single && (transform == "NONE" || transform == "PROBIT")) {
     SLUICE_ASSIGN(Value * second, transformed(call, scores, transform));
     call.results[1] = both_classes(call, second, true);

@@ -5,13 +5,15 @@
 
 namespace sluice {
 
-using Attributes = ml_attributes::LinearRegressor;
+using LinearRegressorAttributes = ml_attributes::LinearRegressor;
 
 Result<void> expand_linear_regressor(ExpandCall& call) {
   SLUICE_ASSIGN(Value * scores,
-                linear_scores(call, call.get(Attributes::coefficients),
-                              call.get(Attributes::intercepts), call.get(Attributes::targets)));
-  SLUICE_ASSIGN(call.results[0], transformed(call, scores, call.get(Attributes::post_transform)));
+                linear_scores(call, call.get(LinearRegressorAttributes::coefficients),
+                              call.get(LinearRegressorAttributes::intercepts),
+                              call.get(LinearRegressorAttributes::targets)));
+  SLUICE_ASSIGN(call.results[0],
+                transformed(call, scores, call.get(LinearRegressorAttributes::post_transform)));
   return {};
 }
 

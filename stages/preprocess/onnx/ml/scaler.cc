@@ -5,7 +5,7 @@
 
 namespace sluice {
 
-using Attributes = ml_attributes::Scaler;
+using ScalerAttributes = ml_attributes::Scaler;
 
 Result<void> expand_scaler(ExpandCall& call) {
   SLUICE_ASSIGN(const DType dtype, call.dtype(0));
@@ -14,8 +14,8 @@ Result<void> expand_scaler(ExpandCall& call) {
     if (call.has(attribute))
       x = call.add(op, {x, call.add(Op::kCastLike, {call.floats(call.get(attribute)), x})});
   };
-  apply(Op::kSub, Attributes::offset);
-  apply(Op::kMul, Attributes::scale);
+  apply(Op::kSub, ScalerAttributes::offset);
+  apply(Op::kMul, ScalerAttributes::scale);
   call.results[0] = call.cast(x, DType::kF32);
   return {};
 }

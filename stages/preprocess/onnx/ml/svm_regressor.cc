@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-using Attributes = ml_attributes::SVMRegressor;
+using SVMRegressorAttributes = ml_attributes::SVMRegressor;
 
 // Computes |x - v|^2 of each row with each vector, by differences: sums of squares would lose small
 // distances.
@@ -21,8 +21,8 @@ Value* distances(ExpandCall& call, Value* x, Value* vectors) {
 
 // Returns the kernel of x [N, F] and vectors [S, F]: [N, S].
 Result<Value*> kernel_values(ExpandCall& call, Value* x, Value* vectors) {
-  const std::string type = call.get(Attributes::kernel_type);
-  std::vector<float> parameters = call.get(Attributes::kernel_params);
+  const std::string type = call.get(SVMRegressorAttributes::kernel_type);
+  std::vector<float> parameters = call.get(SVMRegressorAttributes::kernel_params);
   parameters.resize(3);
   Value* gamma = call.number(parameters[0]);
   if (type == "RBF")
@@ -39,7 +39,7 @@ Result<Value*> kernel_values(ExpandCall& call, Value* x, Value* vectors) {
 
 Result<Value*> supported(ExpandCall& call, const std::vector<float>& coefficients,
                          int64_t supports) {
-  const std::vector<float> vectors = call.get(Attributes::support_vectors);
+  const std::vector<float> vectors = call.get(SVMRegressorAttributes::support_vectors);
   const auto count = static_cast<int64_t>(vectors.size());
   if (supports < 0 || count == 0 || count % supports != 0 ||
       static_cast<int64_t>(coefficients.size()) != supports) {
@@ -56,18 +56,19 @@ Result<Value*> supported(ExpandCall& call, const std::vector<float>& coefficient
 }  // namespace
 
 Result<void> expand_svm_regressor(ExpandCall& call) {
-  const std::vector<float> coefficients = call.get(Attributes::coefficients);
-  const std::vector<float> rho = call.get(Attributes::rho);
-  const int64_t supports = call.get(Attributes::n_supports);
+  const std::vector<float> coefficients = call.get(SVMRegressorAttributes::coefficients);
+  const std::vector<float> rho = call.get(SVMRegressorAttributes::rho);
+  const int64_t supports = call.get(SVMRegressorAttributes::n_supports);
   SLUICE_ASSIGN(Value * score, supports == 0 ? linear_scores(call, coefficients, {}, 1)
                                              : supported(call, coefficients, supports));
   if (!rho.empty()) score = call.add(Op::kAdd, {score, call.number(rho[0])});
-  if (call.get(Attributes::one_class) != 0) {
+  if (call.get(SVMRegressorAttributes::one_class) != 0) {
     Value* inside = call.add(Op::kGreater, {score, call.number(0)});
     call.results[0] = call.add(Op::kWhere, {inside, call.number(1), call.number(-1)});
     return {};
   }
-  SLUICE_ASSIGN(call.results[0], transformed(call, score, call.get(Attributes::post_transform)));
+  SLUICE_ASSIGN(call.results[0],
+                transformed(call, score, call.get(SVMRegressorAttributes::post_transform)));
   return {};
 }
 

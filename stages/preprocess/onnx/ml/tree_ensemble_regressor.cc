@@ -7,20 +7,20 @@
 namespace sluice {
 namespace {
 
-using Attributes = ml_attributes::TreeEnsembleRegressor;
+using RegressorTreeAttributes = ml_attributes::TreeEnsembleRegressor;
 
-constexpr WeightAttributes kWeights{
+constexpr WeightAttributes kTargetWeights{
     "target_…",
-    Attributes::target_treeids,
-    Attributes::target_nodeids,
-    Attributes::target_ids,
-    {Attributes::target_weights, Attributes::target_weights_as_tensor}};
+    RegressorTreeAttributes::target_treeids,
+    RegressorTreeAttributes::target_nodeids,
+    RegressorTreeAttributes::target_ids,
+    {RegressorTreeAttributes::target_weights, RegressorTreeAttributes::target_weights_as_tensor}};
 
 }  // namespace
 
 Result<void> expand_tree_ensemble_regressor(ExpandCall& call) {
-  TreeWeights weights{kWeights, call.get(Attributes::n_targets),
-                      call.get(Attributes::aggregate_function)};
+  TreeWeights weights{kTargetWeights, call.get(RegressorTreeAttributes::n_targets),
+                      call.get(RegressorTreeAttributes::aggregate_function)};
   if (weights.aggregate != "SUM" && weights.aggregate != "AVERAGE" && weights.aggregate != "MIN" &&
       weights.aggregate != "MAX") {
     return call.bad("attribute 'aggregate_function' is '{}', expected AVERAGE, SUM, MIN or MAX",
@@ -36,7 +36,8 @@ Result<void> expand_tree_ensemble_regressor(ExpandCall& call) {
   }
   scores = call.cast(scores, DType::kF32);
   if (!base.empty()) scores = call.add(Op::kAdd, {scores, call.floats({base.begin(), base.end()})});
-  SLUICE_ASSIGN(call.results[0], transformed(call, scores, call.get(Attributes::post_transform)));
+  SLUICE_ASSIGN(call.results[0],
+                transformed(call, scores, call.get(RegressorTreeAttributes::post_transform)));
   return {};
 }
 

@@ -16,12 +16,13 @@
 namespace sluice {
 namespace {
 
-using Attributes = ml_attributes::TreeNodes;
+using TreeNodeAttributes = ml_attributes::TreeNodes;
 
 using Ints = std::vector<int64_t>;
 using Place = std::pair<int64_t, int64_t>;  // tree, node
 
-constexpr RealsAttribute kSplits{Attributes::nodes_values, Attributes::nodes_values_as_tensor};
+constexpr RealsAttribute kSplits{TreeNodeAttributes::nodes_values,
+                                 TreeNodeAttributes::nodes_values_as_tensor};
 
 struct Weight {
   int64_t target = 0;
@@ -29,7 +30,7 @@ struct Weight {
 };
 
 // The attributes as the node has them.
-struct Lists {
+struct NodeLists {
   Ints trees, nodes, features, true_nodes, false_nodes, tracks_true;
   std::vector<std::string> modes;
   std::vector<double> splits;
@@ -52,7 +53,7 @@ std::optional<uint8_t> mode_number(const std::string& name) {
   return static_cast<uint8_t>(found - std::begin(kNames));
 }
 
-Result<void> read_weights(ExpandCall& call, const TreeWeights& wanted, Lists& lists) {
+Result<void> read_weights(ExpandCall& call, const TreeWeights& wanted, NodeLists& lists) {
   const WeightAttributes& names = wanted.attributes;
   const Ints trees = call.get(names.trees), nodes = call.get(names.nodes),
              targets = call.get(names.ids);
@@ -72,17 +73,17 @@ Result<void> read_weights(ExpandCall& call, const TreeWeights& wanted, Lists& li
   return {};
 }
 
-Result<Lists> read_lists(ExpandCall& call, const TreeWeights& wanted) {
-  Lists lists{call.get(Attributes::nodes_treeids),
-              call.get(Attributes::nodes_nodeids),
-              call.get(Attributes::nodes_featureids),
-              call.get(Attributes::nodes_truenodeids),
-              call.get(Attributes::nodes_falsenodeids),
-              call.get(Attributes::nodes_missing_value_tracks_true),
-              call.get(Attributes::nodes_modes),
-              {},
-              {},
-              {}};
+Result<NodeLists> read_lists(ExpandCall& call, const TreeWeights& wanted) {
+  NodeLists lists{call.get(TreeNodeAttributes::nodes_treeids),
+                  call.get(TreeNodeAttributes::nodes_nodeids),
+                  call.get(TreeNodeAttributes::nodes_featureids),
+                  call.get(TreeNodeAttributes::nodes_truenodeids),
+                  call.get(TreeNodeAttributes::nodes_falsenodeids),
+                  call.get(TreeNodeAttributes::nodes_missing_value_tracks_true),
+                  call.get(TreeNodeAttributes::nodes_modes),
+                  {},
+                  {},
+                  {}};
   SLUICE_ASSIGN(lists.splits, reals_of(call, kSplits));
   const size_t count = lists.trees.size();
   if (lists.tracks_true.empty()) lists.tracks_true.resize(count);
@@ -103,7 +104,7 @@ Result<Lists> read_lists(ExpandCall& call, const TreeWeights& wanted) {
 
 class Builder {
  public:
-  Builder(ExpandCall& call, const Lists& lists, bool is_sum)
+  Builder(ExpandCall& call, const NodeLists& lists, bool is_sum)
       : call_(call), lists_(lists), is_sum_(is_sum) {}
 
   // Adds one copy of the tree of the nodes in `members`, with the weights at `turn` of its leaves.
@@ -188,7 +189,7 @@ class Builder {
   }
 
   ExpandCall& call_;
-  const Lists& lists_;
+  const NodeLists& lists_;
   const bool is_sum_;
   size_t next_branch_ = 0;
   std::map<size_t, int64_t> ids_;  // of the tree's nodes, among branches or among leaves
@@ -196,7 +197,7 @@ class Builder {
 };
 
 // Returns nodes by tree, in the order of the trees' first nodes.
-std::vector<std::vector<size_t>> members_of_trees(const Lists& lists) {
+std::vector<std::vector<size_t>> members_of_trees(const NodeLists& lists) {
   std::vector<std::vector<size_t>> members;
   std::map<int64_t, size_t> index;
   for (size_t i = 0; i < lists.trees.size(); ++i) {
@@ -207,7 +208,7 @@ std::vector<std::vector<size_t>> members_of_trees(const Lists& lists) {
   return members;
 }
 
-size_t max_weights(const Lists& lists, std::span<const size_t> members) {
+size_t max_weights(const NodeLists& lists, std::span<const size_t> members) {
   size_t maximum = 1;
   for (const size_t i : members) {
     const auto found = lists.weights.find({lists.trees[i], lists.nodes[i]});
@@ -283,7 +284,7 @@ Result<Value*> tree_scores(ExpandCall& call, const TreeWeights& weights) {
   const DType dtype = given == DType::kF64 ? DType::kF64 : DType::kF32;
   Value* x = given == dtype ? call.input(0) : call.cast(call.input(0), dtype);
   const bool is_sum = weights.aggregate == "SUM" || weights.aggregate == "AVERAGE";
-  SLUICE_ASSIGN(const Lists lists, read_lists(call, weights));
+  SLUICE_ASSIGN(const NodeLists lists, read_lists(call, weights));
   const auto trees = members_of_trees(lists);
   if (trees.empty()) return call.bad("attribute 'nodes_treeids' is absent or empty");
   Builder builder(call, lists, is_sum);

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-using Attributes = ml_attributes::ZipMap;
+using ZipMapAttributes = ml_attributes::ZipMap;
 
 // Returns whether a label occurs twice: a map has each key once.
 template <typename Label>
@@ -20,8 +20,8 @@ bool has_twin(std::vector<Label> labels) {
 }  // namespace
 
 Result<void> expand_zip_map(ExpandCall& call) {
-  const std::vector<std::string> texts = call.get(Attributes::classlabels_strings);
-  const std::vector<int64_t> numbers = call.get(Attributes::classlabels_int64s);
+  const std::vector<std::string> texts = call.get(ZipMapAttributes::classlabels_strings);
+  const std::vector<int64_t> numbers = call.get(ZipMapAttributes::classlabels_int64s);
   if (texts.empty() == numbers.empty()) {
     return call.bad(
         "it has {} of the attributes 'classlabels_strings' and 'classlabels_int64s', expected one",

@@ -1,6 +1,4 @@
 // The steps of tasks with few rows: scores lie by rows and keys, and keys are the lanes of vectors.
-#include <limits>
-
 #include "stages/subgraph-optimize/codegen/attention/attention_steps.h"
 #include "stages/subgraph-optimize/codegen/contraction/dot_tile.h"
 #include "stages/subgraph-optimize/codegen/emit/elements.h"
@@ -10,8 +8,6 @@ namespace sluice {
 namespace {
 
 using llvm::Value;
-
-constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
 // The softmax of one row over a tile of keys.
 class RowSoftmaxEmitter {
@@ -38,8 +34,8 @@ class RowSoftmaxEmitter {
     Value* maximum = fold(emit_maxima(b_.broadcast(old, lanes_)), [&](Value* a, Value* b) {
       return b_.ir().CreateSelect(b_.ir().CreateFCmpOGT(a, b), a, b);
     });
-    Value* is_hidden =
-        b_.ir().CreateFCmpOEQ(maximum, llvm::ConstantFP::get(b_.float_type(), double{kHidden}));
+    Value* is_hidden = b_.ir().CreateFCmpOEQ(
+        maximum, llvm::ConstantFP::get(b_.float_type(), double{kHiddenScore}));
     Value* base =
         b_.ir().CreateSelect(is_hidden, llvm::ConstantFP::get(b_.float_type(), 0), maximum);
     Value* sum = fold(emit_exponentials(b_.broadcast(base, lanes_)),
@@ -124,7 +120,7 @@ class RowSoftmaxEmitter {
                           llvm::ConstantDataVector::get(b_.module().getContext(), numbers));
     Value* limit = b_.broadcast(b_.ir().CreateTrunc(last, type), lanes_);
     return b_.ir().CreateSelect(b_.ir().CreateICmpSLE(places, limit), score,
-                                b_.splat(kHidden, lanes_));
+                                b_.splat(kHiddenScore, lanes_));
   }
 
   Value* emit_exponentials(Value* base) {

@@ -102,7 +102,7 @@ double cycles_of(const AttentionSpec& spec, const AttentionPlan& plan,
 
 void choose_blocks(const AttentionSpec& spec, const DeviceProfile& profile, AttentionPlan& plan) {
   const double cycles = cycles_of(spec, plan, profile);
-  plan.blocks = kMaxBlocks;
+  plan.blocks = kMaxContractionBlocks;
   if (!is_fixed(spec)) {
     plan.multiply_adds_per_block = multiply_adds_per_block(multiply_adds(spec), cycles, profile);
     return;

@@ -1,7 +1,5 @@
 #include "stages/subgraph-optimize/codegen/attention/attention_rows.h"
 
-#include <limits>
-
 #include "stages/subgraph-optimize/codegen/attention/attention_steps.h"
 #include "stages/subgraph-optimize/codegen/attention/turned_rows.h"
 #include "stages/subgraph-optimize/codegen/emit/elements.h"
@@ -10,8 +8,6 @@ namespace sluice {
 namespace {
 
 using llvm::Value;
-
-constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
 // Elements that follow each other.
 struct Line {
@@ -72,7 +68,7 @@ void AttentionRows::begin_row(Value* row) {
   const auto store = [&](int64_t table, Value* number) {
     b_.ir().CreateAlignedStore(number, entry(table, number->getType(), row), llvm::Align(4));
   };
-  store(plan_.maxima_at, llvm::ConstantFP::get(b_.float_type(), double{kHidden}));
+  store(plan_.maxima_at, llvm::ConstantFP::get(b_.float_type(), double{kHiddenScore}));
   store(plan_.norms_at, llvm::ConstantFP::get(b_.float_type(), 0));
   const Row own = find(b_.min(row, b_.sub(task_.rows, b_.index(1))));
   if (spec_.is_causal) {

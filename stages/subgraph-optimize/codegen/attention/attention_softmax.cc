@@ -1,5 +1,3 @@
-#include <limits>
-
 #include "stages/subgraph-optimize/codegen/attention/attention_steps.h"
 #include "stages/subgraph-optimize/codegen/emit/math.h"
 
@@ -7,8 +5,6 @@ namespace sluice {
 namespace {
 
 using llvm::Value;
-
-constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
 // The softmax of some vectors of rows over a tile of keys.
 class SoftmaxEmitter {
@@ -98,11 +94,11 @@ class SoftmaxEmitter {
     Value* place = b_.ir().CreateTrunc(b_.add(step_.first_key, key), b_.ir().getInt32Ty());
     Value* is_visible =
         b_.ir().CreateICmpSLE(b_.broadcast(place, lanes_), positions_[static_cast<size_t>(vector)]);
-    return b_.ir().CreateSelect(is_visible, score, b_.splat(kHidden, lanes_));
+    return b_.ir().CreateSelect(is_visible, score, b_.splat(kHiddenScore, lanes_));
   }
 
   Value* base_of(Value* maximum) {
-    Value* is_hidden = b_.ir().CreateFCmpOEQ(maximum, b_.splat(kHidden, lanes_));
+    Value* is_hidden = b_.ir().CreateFCmpOEQ(maximum, b_.splat(kHiddenScore, lanes_));
     return b_.ir().CreateSelect(is_hidden, b_.splat(0.0f, lanes_), maximum);
   }
 

@@ -2,10 +2,15 @@
 // find what they share in the task's scratch.
 #pragma once
 
+#include <limits>
+
 #include "stages/subgraph-optimize/codegen/attention/attention_plan.h"
 #include "stages/subgraph-optimize/codegen/emit/kernel_builder.h"
 
 namespace sluice {
+
+// The score of a key that a query does not see.
+inline constexpr float kHiddenScore = -std::numeric_limits<float>::infinity();
 
 struct AttentionStep {
   llvm::Value* scratch = nullptr;

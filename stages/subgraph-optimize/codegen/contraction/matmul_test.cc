@@ -73,10 +73,9 @@ class MatMulKernel : public KernelTest {
     ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
     auto runnable = RunnableKernel::load(*kernel);
     ASSERT_TRUE(runnable.ok()) << error_text(runnable.error());
-    constexpr float kUntouched = 12288;
     const DType stored = s.epilogue.stored(DType::kF32);
     std::vector<std::vector<std::byte>> bytes = {
-        elements_of(std::vector<float>(expected.size(), kUntouched), stored),
+        elements_of(std::vector<float>(expected.size(), kUntouchedFloat), stored),
         elements_of(a, s.dtype), elements_of(b, s.dtype)};
     for (size_t i = 0; i < operands.size(); ++i)
       bytes.push_back(elements_of(operands[i], s.epilogue.operand_dtype(i)));
@@ -88,8 +87,8 @@ class MatMulKernel : public KernelTest {
         1e-6 * std::sqrt(static_cast<double>(s.k.nominal)) + 3e-6 + rounding_error(stored);
     for (size_t i = 0; i < c.size(); ++i) {
       if (static_cast<int64_t>(i) % s.c_row_stride.nominal >= s.n.nominal && s.batch.empty()) {
-        ASSERT_EQ(c[i], kUntouched) << "element " << i;
-      } else if (c[i] != kUntouched) {
+        ASSERT_EQ(c[i], kUntouchedFloat) << "element " << i;
+      } else if (c[i] != kUntouchedFloat) {
         ASSERT_NEAR(c[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i])))
             << "element " << i;
       } else {

@@ -138,8 +138,8 @@ void choose_blocks(const ContractionSize& size, double cycles, int64_t group_lim
   // Reading the panels, when the rows are too few to hide it.
   const double read = static_cast<double>(size.columns * size.reduction * 4) / 64 *
                       static_cast<double>(profile.costs.memory_line) / 100;
-  const int64_t wanted =
-      count_blocks(std::max(cycles, read) * static_cast<double>(size.batch), kMaxBlocks, profile);
+  const int64_t wanted = count_blocks(std::max(cycles, read) * static_cast<double>(size.batch),
+                                      kMaxContractionBlocks, profile);
   const int64_t tiles = ceil_div(size.rows, plan.rows);
   const int64_t per_entry = std::max<int64_t>(1, wanted / size.batch);
   // Many small batch entries: several are in a block.

@@ -9,9 +9,6 @@
 namespace sluice {
 namespace {
 
-constexpr float kUntouched = 12288;
-constexpr size_t kGuard = 64;  // floats around a result that nothing may write
-
 using Symbols = std::vector<int64_t>;
 
 class SymbolicMatMul : public KernelTest {
@@ -84,8 +81,9 @@ class SymbolicMatMul : public KernelTest {
     std::vector<float> first;
     for (const uint32_t blocks : {1u, 2u, 3u, 7u, 16u, 32u, 0u}) {
       std::vector<std::byte> results =
-          elements_of(std::vector<float>(elements + 2 * kGuard, kUntouched), stored);
-      std::vector<void*> pointers = {results.data() + kGuard * (stored == DType::kF32 ? 4 : 2)};
+          elements_of(std::vector<float>(elements + 2 * kGuardElements, kUntouchedFloat), stored);
+      std::vector<void*> pointers = {results.data() +
+                                     kGuardElements * (stored == DType::kF32 ? 4 : 2)};
       for (std::vector<std::byte>& operand : bytes) pointers.push_back(operand.data());
       kernel.run(pointers, symbols, blocks);
       const std::vector<float> c = numbers_of(results, stored);
@@ -101,15 +99,15 @@ class SymbolicMatMul : public KernelTest {
                              rounding_error(s.epilogue.stored(DType::kF32));
     size_t written = 0;
     for (size_t i = 0; i < c.size(); ++i) {
-      if (i < kGuard || i >= kGuard + expected.size()) {
-        ASSERT_EQ(c[i], kUntouched) << "outside, " << i;
+      if (i < kGuardElements || i >= kGuardElements + expected.size()) {
+        ASSERT_EQ(c[i], kUntouchedFloat) << "outside, " << i;
         continue;
       }
-      if (c[i] == kUntouched) continue;
+      if (c[i] == kUntouchedFloat) continue;
       ++written;
-      const double wanted = expected[i - kGuard];
+      const double wanted = expected[i - kGuardElements];
       ASSERT_NEAR(c[i], wanted, tolerance * std::max(1.0, std::fabs(wanted)))
-          << "element " << i - kGuard;
+          << "element " << i - kGuardElements;
     }
     int64_t results = s.m.nominal * s.n.nominal;
     for (const BatchAxis& axis : s.batch) results *= axis.size.nominal;

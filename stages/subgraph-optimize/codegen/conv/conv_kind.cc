@@ -19,12 +19,13 @@ TileOperands plane_operands(const DeviceProfile& profile) {
 }
 
 // Returns the channels of a group's output, of one phase.
-int64_t group_channels(const ConvSpec& s) { return result_channels(s) / s.groups; }
+int64_t group_result_channels(const ConvSpec& s) { return result_channels(s) / s.groups; }
 
 // Returns the cycles of all tiles of one group, or phase of one, over `positions` output pixels.
 double tiles_cycles(const ConvSpec& s, const RegisterTile& tile, int64_t positions,
                     const DeviceProfile& profile) {
-  const int64_t channels = group_channels(s), reduction = s.ci / s.groups * kernel_positions(s);
+  const int64_t channels = group_result_channels(s),
+                reduction = s.ci / s.groups * kernel_positions(s);
   const int64_t pixels = int64_t{tile.vectors} * tile.lanes;
   const auto cycles_of = [&](int vectors, int rows) {
     return tile_cycles({tile.lanes, vectors, rows}, reduction, plane_operands(profile), profile);
@@ -78,7 +79,7 @@ int64_t choose_chunk_rows(const ConvSpec& s, const DeviceProfile& profile) {
   const double lanes = profile.vector_bits / 32;
   const double cycles = static_cast<double>(s.n.nominal * output_pixels(s).nominal * s.co) *
                         static_cast<double>(s.ci / s.groups * kernel_positions(s)) / lanes;
-  const int64_t wanted = count_blocks(cycles, kMaxBlocks, profile);
+  const int64_t wanted = count_blocks(cycles, kMaxContractionBlocks, profile);
   const int64_t slices = s.n.nominal * s.groups * s.depth.out.nominal;
   int64_t rows = ceil_div(s.oh.nominal, std::clamp<int64_t>(wanted / slices, 1, s.oh.nominal));
   const DirectGeometry one(s, 1);
@@ -92,7 +93,7 @@ int64_t choose_chunk_rows(const ConvSpec& s, const DeviceProfile& profile) {
 // Chooses the tile that is best on average for chunks of these numbers of output pixels.
 void choose_direct_tile(const ConvSpec& s, const std::vector<int64_t>& chunks,
                         const DeviceProfile& profile, DirectConvPlan& plan) {
-  const int64_t channels = group_channels(s);
+  const int64_t channels = group_result_channels(s);
   // Narrower vectors pay only where they leave no remainder.
   const int full = profile.vector_bits / 32, minimum = chunks.size() == 1 ? 4 : full;
   for (int lanes = full; lanes >= minimum; lanes /= 2) {
@@ -190,12 +191,13 @@ DirectConvPlan choose_direct_plan(const ConvSpec& spec, const DeviceProfile& pro
   plan.cycles *= static_cast<double>(items * s.phases.count());
   if (has_phases(s)) {
     plan.cycles += copy_cycles(s.n.nominal * s.co * output_pixels(s).nominal, profile);
-    plan.parts = std::clamp<int64_t>(count_blocks(plan.cycles, kMaxBlocks, profile) / items, 1,
-                                     ceil_div(group_channels(s), plan.rows));
+    plan.parts =
+        std::clamp<int64_t>(count_blocks(plan.cycles, kMaxContractionBlocks, profile) / items, 1,
+                            ceil_div(group_result_channels(s), plan.rows));
     items *= plan.parts;
   }
   plan.cycles += plane_cycles(s, geometry, profile) * static_cast<double>(items);
-  plan.blocks = is_fixed(spec) ? count_blocks(plan.cycles, items, profile) : kMaxBlocks;
+  plan.blocks = is_fixed(spec) ? count_blocks(plan.cycles, items, profile) : kMaxContractionBlocks;
   return plan;
 }
 
@@ -222,7 +224,7 @@ DepthwisePlan choose_depthwise_plan(const ConvSpec& spec, const DeviceProfile& p
   plan.cycles =
       static_cast<double>(s.n.nominal * s.oh.nominal * s.ow.nominal * channel_vectors) * per_vector;
   const int64_t items = s.n.nominal * s.oh.nominal * ceil_div(channel_vectors, plan.vectors);
-  plan.blocks = is_fixed(spec) ? count_blocks(plan.cycles, items, profile) : kMaxBlocks;
+  plan.blocks = is_fixed(spec) ? count_blocks(plan.cycles, items, profile) : kMaxContractionBlocks;
   return plan;
 }
 

@@ -10,9 +10,6 @@
 namespace sluice {
 namespace {
 
-constexpr float kUntouched = 12288;
-constexpr size_t kGuard = 64;  // floats after a result that nothing may write
-
 class ConvKinds : public KernelTest {
  protected:
   ConvKinds() : KernelTest(17) {}
@@ -55,12 +52,12 @@ class ConvKinds : public KernelTest {
     auto runnable = RunnableKernel::load(*kernel);
     EXPECT_TRUE(runnable.ok());
     std::vector<std::byte> results =
-        elements_of(std::vector<float>(elements + kGuard, kUntouched), stored);
+        elements_of(std::vector<float>(elements + kGuardElements, kUntouchedFloat), stored);
     std::vector<void*> pointers = {results.data()};
     for (std::vector<std::byte>& input : inputs) pointers.push_back(input.data());
     for (uint32_t block = runnable->blocks(); block-- > 0;) runnable->run_block(pointers, block);
     std::vector<float> y = numbers_of(results, stored);
-    for (size_t i = elements; i < y.size(); ++i) EXPECT_EQ(y[i], kUntouched);
+    for (size_t i = elements; i < y.size(); ++i) EXPECT_EQ(y[i], kUntouchedFloat);
     y.resize(elements);
     return y;
   }

@@ -13,21 +13,23 @@ using llvm::Value;
 constexpr int64_t kFewChannels = 16;
 constexpr int64_t kMaxCopied = 2048;  // floats of a row; a tile of them stays in the second cache
 
-int64_t group_channels(const ConvSpec& s) { return s.ci / s.groups; }
-int64_t reduction_length(const ConvSpec& s) { return kernel_positions(s) * group_channels(s); }
+int64_t group_input_channels(const ConvSpec& s) { return s.ci / s.groups; }
+int64_t reduction_length(const ConvSpec& s) {
+  return kernel_positions(s) * group_input_channels(s);
+}
 
 // Returns a distance of rows, in floats, that is no multiple of 2 KiB, which would put all rows
 // into few cache sets.
-int64_t spread(int64_t floats) {
+int64_t spread_stride(int64_t floats) {
   const int64_t stride = (floats + 15) / 16 * 16;
   return stride % 512 == 0 ? stride + 16 : stride;
 }
 
 // Returns the floats from one copied row to the next: enough for a last store of a whole vector.
-int64_t copied_row_stride(const ConvSpec& s) { return spread(reduction_length(s) + 15); }
+int64_t copied_row_stride(const ConvSpec& s) { return spread_stride(reduction_length(s) + 15); }
 
 // Returns the floats from one pixel of widened lines to the next.
-int64_t widened_pixel_stride(const ConvSpec& s) { return spread(group_channels(s)); }
+int64_t widened_pixel_stride(const ConvSpec& s) { return spread_stride(group_input_channels(s)); }
 
 // Returns whether rows are f32 in scratch and shorter in x.
 bool widens_rows(const ConvSpec& s, const DeviceProfile& profile) {
@@ -61,7 +63,7 @@ int64_t max_lines(const ConvSpec& s, int64_t pixels) {
 // Returns whether the lines under a chunk are fewer numbers than its rows, follow each other (no
 // kernel lies below its image), and fit the scratch for any tile.
 bool shares_lines(const ConvSpec& s, const DeviceProfile& profile) {
-  if (!is_fixed(s) || is_3d(s) || group_channels(s) < kFewChannels ||
+  if (!is_fixed(s) || is_3d(s) || group_input_channels(s) < kFewChannels ||
       s.kh * s.kw <= s.stride_h * s.stride_w ||
       (s.oh.factor - 1) * s.stride_h - s.pad_top >= s.h.factor)
     return false;
@@ -70,7 +72,7 @@ bool shares_lines(const ConvSpec& s, const DeviceProfile& profile) {
 }
 
 // Runs of more vectors than these are copied by loops; shorter ones are written out.
-constexpr int64_t kLongRun = 32;
+constexpr int64_t kLongRowRun = 32;
 
 // Emits the loops that prepare rows for kPointers and kCopied. x has the pixels that are pointed to
 // or copied: those of the input, or of its widened lines.
@@ -126,7 +128,7 @@ class RowEmitter {
       const auto at_border = [&] {
         for_each_kernel_row(pixel, [&](Value* kernel_row, const Row& row) {
           copy_kernel_row(pixel, row,
-                          copied_.at(to, b_.mul(kernel_row, s_.kw * group_channels(s_))));
+                          copied_.at(to, b_.mul(kernel_row, s_.kw * group_input_channels(s_))));
         });
       };
       // A symbolic image may be smaller than the kernel.
@@ -231,7 +233,8 @@ class RowEmitter {
   Value* offset_by(Value* from, Value* elements) { return in_memory_.at_anywhere(from, elements); }
 
   Value* zero_page() {
-    auto* type = llvm::ArrayType::get(b_.float_type(), static_cast<uint64_t>(group_channels(s_)));
+    auto* type =
+        llvm::ArrayType::get(b_.float_type(), static_cast<uint64_t>(group_input_channels(s_)));
     auto* page =
         new llvm::GlobalVariable(b_.module(), type, true, llvm::GlobalValue::PrivateLinkage,
                                  llvm::ConstantAggregateZero::get(type), "zeros");
@@ -241,7 +244,9 @@ class RowEmitter {
 
   // Returns whether the kw runs of one kernel row are one run: channels are dense and columns are
   // not dilated.
-  bool is_one_run() const { return s_.dilation_w == 1 && group_channels(s_) == pixel_stride_; }
+  bool is_one_run() const {
+    return s_.dilation_w == 1 && group_input_channels(s_) == pixel_stride_;
+  }
 
   // Copies a pixel none of whose kernel positions is outside the image. A short run is copied in
   // whole vectors; the next run overwrites the surplus of the last vector.
@@ -249,7 +254,7 @@ class RowEmitter {
     const auto copy_plane = [&](Value* kd) {
       Value* id = b_.add(pixel.id, b_.mul(kd, s_.depth.dilation));
       copy_inner_plane(at_column(row_start(pixel, id, pixel.ih), pixel.iw),
-                       copied_.at(to, b_.mul(kd, s_.kh * s_.kw * group_channels(s_))));
+                       copied_.at(to, b_.mul(kd, s_.kh * s_.kw * group_input_channels(s_))));
     };
     if (s_.depth.kernel == 1) return copy_plane(b_.index(0));
     b_.loop(b_.index(0), b_.index(s_.depth.kernel), 1, copy_plane);
@@ -257,10 +262,10 @@ class RowEmitter {
 
   void copy_inner_plane(Value* from, Value* to) {
     const int lanes = b_.profile().vector_bits / 32;
-    const int64_t run = s_.kw * group_channels(s_);
+    const int64_t run = s_.kw * group_input_channels(s_);
     for (int64_t kh = 0; kh < s_.kh; ++kh) {
       Value* row = in_memory_.at(from, b_.value(s_.w * (kh * s_.dilation_h * pixel_stride_)));
-      if (run > kLongRun * lanes) {
+      if (run > kLongRowRun * lanes) {
         emit_run_copy(b_, in_memory_, row, run, copied_, copied_.at(to, kh * run));
         continue;
       }
@@ -274,7 +279,7 @@ class RowEmitter {
 
   // Copies one kernel row of one pixel near a border: kw runs of ci elements.
   void copy_kernel_row(const Pixel& pixel, const Row& row, Value* to) {
-    const int64_t channels = group_channels(s_);
+    const int64_t channels = group_input_channels(s_);
     b_.loop(b_.index(0), b_.index(s_.kw), 1, [&](Value* kw) {
       Value* iw = b_.add(pixel.iw, b_.mul(kw, s_.dilation_w));
       Value* run = copied_.at(to, b_.mul(kw, channels));
@@ -287,7 +292,7 @@ class RowEmitter {
 
   // Copies `count` elements; from null, stores zeros.
   void copy(Value* from, Value* to, int64_t count) {
-    if (count > kLongRun * (b_.profile().vector_bits / 32))
+    if (count > kLongRowRun * (b_.profile().vector_bits / 32))
       return emit_run_copy(b_, in_memory_, from, count, copied_, to);
     int64_t at = 0;
     for (int lanes = b_.profile().vector_bits / 32; lanes >= 4; lanes /= 2) {
@@ -335,9 +340,10 @@ Value* emit_widened_lines(KernelBuilder& b, const ConvSpec& s, const ConvRowRang
   Value* pixel = b.mul(begin, s.w.factor);
   const Elements from(b, s.dtype), to(b, DType::kF32);
   const int64_t stride = conv_pixel_stride(s);
-  emit_row_copies(b, from,
-                  {Elements(from).at(range.x, b.mul(pixel, stride)), stride, 1, group_channels(s)},
-                  b.mul(b.sub(end, begin), s.w.factor), to, lines, widened_pixel_stride(s));
+  emit_row_copies(
+      b, from,
+      {Elements(from).at(range.x, b.mul(pixel, stride)), stride, 1, group_input_channels(s)},
+      b.mul(b.sub(end, begin), s.w.factor), to, lines, widened_pixel_stride(s));
   return Elements(to).at_anywhere(lines, b.mul(pixel, -widened_pixel_stride(s)));
 }
 
@@ -352,7 +358,7 @@ ConvRows choose_conv_rows(const ConvSpec& s, const DeviceProfile& profile) {
   if (widens_rows(s, profile))
     return shares_lines(s, profile) ? ConvRows::kPointers : ConvRows::kCopied;
   const bool fits = reduction_length(s) <= kMaxCopied;
-  return group_channels(s) < kFewChannels && fits ? ConvRows::kCopied : ConvRows::kPointers;
+  return group_input_channels(s) < kFewChannels && fits ? ConvRows::kCopied : ConvRows::kPointers;
 }
 
 TileReduction conv_reduction(const ConvSpec& s, ConvRows strategy, int tile_rows, int64_t nr,
@@ -372,7 +378,7 @@ TileReduction conv_reduction(const ConvSpec& s, ConvRows strategy, int tile_rows
       reduction.by_pointers = true;
       reduction.table_rows = tile_rows;
       reduction.segments = kernel_positions(s);
-      reduction.length = group_channels(s);
+      reduction.length = group_input_channels(s);
   }
   return reduction;
 }
@@ -387,7 +393,7 @@ PreparedRows conv_prepared_rows(const ConvSpec& s, ConvRows strategy,
   if (strategy == ConvRows::kPointers) {
     const double pixels = static_cast<double>(s.stride_h * s.stride_w);
     return {s.stride_h * s.stride_w * widened_pixel_stride(s) * 4,
-            pixels * widening_cycles(group_channels(s)),
+            pixels * widening_cycles(group_input_channels(s)),
             (window_lines(s) / s.stride_h + 1) * s.ow.factor};
   }
   const double runs =
@@ -412,9 +418,9 @@ Value* emit_conv_chunk(KernelBuilder& b, const ConvSpec& s, ConvRows strategy,
   Elements from(b, s.dtype), to(b, row_dtype(s, b.profile()));
   const int64_t stride = conv_pixel_stride(s);
   if (strategy == ConvRows::kDirect) {
-    emit_row_copies(b, from,
-                    {from.at(range.x, b.mul(range.first, stride)), stride, 1, group_channels(s)},
-                    range.count, to, prepared, copied_row_stride(s));
+    emit_row_copies(
+        b, from, {from.at(range.x, b.mul(range.first, stride)), stride, 1, group_input_channels(s)},
+        range.count, to, prepared, copied_row_stride(s));
   } else {
     RowEmitter(b, s, range, from, stride).emit_copies(prepared);
   }

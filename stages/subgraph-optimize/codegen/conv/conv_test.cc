@@ -41,10 +41,9 @@ class ConvKernel : public KernelTest {
     ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
     auto runnable = RunnableKernel::load(*kernel);
     ASSERT_TRUE(runnable.ok()) << error_text(runnable.error());
-    constexpr float kUntouched = 12288;
     const DType stored = s.epilogue.stored(DType::kF32);
     std::vector<std::vector<std::byte>> bytes = {
-        elements_of(std::vector<float>(expected.size(), kUntouched), stored),
+        elements_of(std::vector<float>(expected.size(), kUntouchedFloat), stored),
         elements_of(x, s.dtype), elements_of(packed, s.dtype)};
     for (size_t i = 0; i < operands.size(); ++i)
       bytes.push_back(elements_of(operands[i], s.epilogue.operand_dtype(i)));
@@ -58,7 +57,7 @@ class ConvKernel : public KernelTest {
                              3e-6 + rounding_error(stored);
     for (size_t i = 0; i < y.size(); ++i) {
       if (static_cast<int64_t>(i) % y_pixel >= s.co) {
-        ASSERT_EQ(y[i], kUntouched) << "element " << i;
+        ASSERT_EQ(y[i], kUntouchedFloat) << "element " << i;
       } else {
         ASSERT_NEAR(y[i], expected[i], tolerance * std::max(1.0, std::fabs(expected[i])))
             << "element " << i;

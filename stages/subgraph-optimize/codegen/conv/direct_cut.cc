@@ -11,7 +11,7 @@ namespace {
 using llvm::Value;
 
 // Computes DirectGeometry::spread_floats.
-Value* spread(KernelBuilder& b, Value* floats) {
+Value* emit_spread_floats(KernelBuilder& b, Value* floats) {
   Value* lines = b.div(b.add(floats, b.index(kScratchLine - 1)), kScratchLine);
   return b.mul(b.ir().CreateOr(lines, b.index(1)), kScratchLine);
 }
@@ -92,7 +92,8 @@ DirectCut computed_cut(KernelBuilder& b, const ConvSpec& s, const DirectConvPlan
   cut.chunk_rows = b.ceil_div(high, cut.chunks);
   Value* phase = b.mul(b.add(cut.chunk_rows, b.index(geometry.max_shift)), columns);
   const auto phases = static_cast<int64_t>(geometry.phases.size());
-  Value* plane = geometry.in_place ? b.value(input_pixels(s)) : spread(b, b.mul(phase, phases));
+  Value* plane =
+      geometry.in_place ? b.value(input_pixels(s)) : emit_spread_floats(b, b.mul(phase, phases));
   cut.layout = {columns, phase, plane};
   return cut;
 }

@@ -28,7 +28,7 @@ Value* every(KernelBuilder& b, const IrValues& pieces, int lanes, int64_t stride
 }
 
 // Runs of more vectors than these are copied by loops; shorter ones are written out.
-constexpr int64_t kLongRun = 8;
+constexpr int64_t kLongPlaneRun = 8;
 
 // Emits the copy of one slice of an input channel into its kw planes:
 //
@@ -134,7 +134,7 @@ class PlaneCopy {
     while (ow < known_columns_) {
       int64_t end = ow;
       while (is_inner(end, kw)) end += lanes_;
-      if (end - ow > kLongRun * lanes_) {
+      if (end - ow > kLongPlaneRun * lanes_) {
         b_.loop(b_.index(ow), b_.index(end), lanes_, [&](Value* i) {
           Value* x = x_.at(
               from, b_.add(b_.mul(i, s_.stride_w), b_.index(kw * s_.dilation_w - s_.pad_left)));

@@ -11,9 +11,6 @@
 namespace sluice {
 namespace {
 
-constexpr float kUntouched = 12288;
-constexpr size_t kGuard = 64;  // floats around a result that nothing may write
-
 using Symbols = std::vector<int64_t>;  // n, h, w, oh, ow, then depths of x and y
 
 class SymbolicConv : public KernelTest {
@@ -68,19 +65,19 @@ class SymbolicConv : public KernelTest {
     const size_t element_bytes = stored == DType::kF32 ? 4 : 2;
     for (const uint32_t blocks : {1u, 2u, 5u, 32u, 0u}) {
       std::vector<std::byte> results =
-          elements_of(std::vector<float>(elements + 2 * kGuard, kUntouched), stored);
-      std::vector<void*> pointers = {results.data() + kGuard * element_bytes};
+          elements_of(std::vector<float>(elements + 2 * kGuardElements, kUntouchedFloat), stored);
+      std::vector<void*> pointers = {results.data() + kGuardElements * element_bytes};
       for (std::vector<std::byte>& input : inputs) pointers.push_back(input.data());
       kernel.run(pointers, symbols, blocks);
       const std::vector<float> y = numbers_of(results, stored);
-      for (size_t i = 0; i < kGuard; ++i) {
-        EXPECT_EQ(y[i], kUntouched);
-        EXPECT_EQ(y[y.size() - 1 - i], kUntouched);
+      for (size_t i = 0; i < kGuardElements; ++i) {
+        EXPECT_EQ(y[i], kUntouchedFloat);
+        EXPECT_EQ(y[y.size() - 1 - i], kUntouchedFloat);
       }
       if (first.empty()) first = y;
       EXPECT_EQ(y, first) << blocks << " blocks";
     }
-    return {first.begin() + kGuard, first.end() - kGuard};
+    return {first.begin() + kGuardElements, first.end() - kGuardElements};
   }
 
   struct Kernel {

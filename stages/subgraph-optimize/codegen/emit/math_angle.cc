@@ -17,7 +17,6 @@ namespace {
 
 using llvm::BasicBlock;
 using llvm::Value;
-using Ir = llvm::IRBuilder<>;
 
 constexpr char kFunction[] = "reduce_large_angles";
 constexpr uint64_t kLargeAngleField = 1023 + 17;  // of the exponent

@@ -7,11 +7,12 @@
 #include <numeric>
 #include <vector>
 
+#include "stages/subgraph-optimize/codegen/emit/math_basics.h"
+
 namespace sluice {
 namespace {
 
 using llvm::Value;
-using Ir = llvm::IRBuilder<>;
 
 unsigned lanes_of(const Value* x) {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());

@@ -10,6 +10,9 @@
 
 namespace sluice {
 
+// What instructions are added with.
+using Ir = llvm::IRBuilder<>;
+
 // The coefficients of a polynomial, from the lowest power on.
 using Coefficients = std::span<const double>;
 

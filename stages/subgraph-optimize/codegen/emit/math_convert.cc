@@ -7,7 +7,6 @@ namespace sluice {
 namespace {
 
 using llvm::Value;
-using Ir = llvm::IRBuilder<>;
 
 llvm::Type* floats_like(Ir& ir, const Value* x) {
   return MathBasics::with_lanes(ir.getFloatTy(), x);

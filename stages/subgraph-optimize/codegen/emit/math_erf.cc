@@ -24,8 +24,8 @@ constexpr double kLarge[] = {
     -6.5466475669333626e-06};
 
 // log2(1 - erf x) / x for x up to 3.93, weighted by its part in erf.
-constexpr double kSingle[] = {-1.62790709,     -0.918443463,   -0.148329839,   0.0278753496,
-                              -0.000296805965, -0.00180586491, 0.000549656371, -5.87272149e-05};
+constexpr double kErfSingle[] = {-1.62790709,     -0.918443463,   -0.148329839,   0.0278753496,
+                                 -0.000296805965, -0.00180586491, 0.000549656371, -5.87272149e-05};
 
 // x P(x^2) / Q(x^2) for minimal relative error up to where erf rounds to 1.
 Value* emit_fast_erf(const MathBasics& m, Value* x) {
@@ -40,7 +40,7 @@ Value* emit_fast_erf(const MathBasics& m, Value* x) {
 
 Value* emit_erf_single(const MathBasics& m, Value* x) {
   Value* size = m.clamp_max(m.abs(x), 3.93);
-  Value* exponent = m.mul(size, m.polynomial(size, kSingle));
+  Value* exponent = m.mul(size, m.polynomial(size, kErfSingle));
   const RoundedNumber n = m.round_product(exponent, 1);
   Value* p = emit_exp2m1(m, m.sub(exponent, n.value));
   Value* power = m.power_of_two(n, 0);

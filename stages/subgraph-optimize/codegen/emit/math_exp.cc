@@ -8,20 +8,20 @@ namespace {
 using llvm::Value;
 
 // (e^r - 1 - r) / r^2 on |r| <= ln 2 / 2; the errors are those of e^r - 1.
-constexpr double kFast[] = {0.499993831, 0.166664794, 0.0418745019, 0.00837280974};  // 4.5e-7
-constexpr double kSingle[] = {0.5, 0.166665390, 0.041666612, 0.00836712308,
-                              0.00139168499};  // 1.4e-8
-constexpr double kDouble[] = {0.5,
-                              0.16666666666666677,
-                              0.041666666666666713,
-                              0.0083333333333215683,
-                              0.001388888888886204,
-                              0.00019841269886295852,
-                              2.4801587371216767e-05,
-                              2.7557244029232735e-06,
-                              2.7557232676143798e-07,
-                              2.5109102696507264e-08,
-                              2.0927850505040035e-09};  // 7e-19
+constexpr double kExpFast[] = {0.499993831, 0.166664794, 0.0418745019, 0.00837280974};  // 4.5e-7
+constexpr double kExpSingle[] = {0.5, 0.166665390, 0.041666612, 0.00836712308,
+                                 0.00139168499};  // 1.4e-8
+constexpr double kExpDouble[] = {0.5,
+                                 0.16666666666666677,
+                                 0.041666666666666713,
+                                 0.0083333333333215683,
+                                 0.001388888888886204,
+                                 0.00019841269886295852,
+                                 2.4801587371216767e-05,
+                                 2.7557244029232735e-06,
+                                 2.7557232676143798e-07,
+                                 2.5109102696507264e-08,
+                                 2.0927850505040035e-09};  // 7e-19
 
 // (2^r - 1) / r on |r| <= 1/2, with a relative error of 1.4e-8.
 constexpr double kExp2[] = {0.693147181,   0.240226507,   0.0555036905,
@@ -36,8 +36,8 @@ constexpr double kExp[] = {1,
                            0.008289267309010029};
 
 Coefficients remainder_coefficients(const MathBasics& m, const Value* x) {
-  if (MathBasics::is_double(x)) return kDouble;
-  return m.is_fast() ? Coefficients(kFast) : Coefficients(kSingle);
+  if (MathBasics::is_double(x)) return kExpDouble;
+  return m.is_fast() ? Coefficients(kExpFast) : Coefficients(kExpSingle);
 }
 
 // Returns (power e^r - one), where power = 2^n one and |r| <= ln 2 / 2.

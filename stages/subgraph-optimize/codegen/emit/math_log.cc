@@ -11,28 +11,28 @@ namespace {
 using llvm::Value;
 
 // log(1 + f) / f on [-1/4, 1/2].
-constexpr double kFast[] = {1.00000015,  -0.500002162, 0.333297573, -0.249767392,
-                            0.201081179, -0.173728745, 0.14132356,  -0.0664563873};
+constexpr double kLogFast[] = {1.00000015,  -0.500002162, 0.333297573, -0.249767392,
+                               0.201081179, -0.173728745, 0.14132356,  -0.0664563873};
 // (log(1 + f) - f) / f^2 there.
-constexpr double kSingle[] = {-0.5,        0.333334714, -0.249963596, 0.199822664,
-                              -0.16788733, 0.149052143, -0.121168286, 0.055621177};
+constexpr double kLogSingle[] = {-0.5,        0.333334714, -0.249963596, 0.199822664,
+                                 -0.16788733, 0.149052143, -0.121168286, 0.055621177};
 // (2 artanh s - 2 s) / s^3 in s^2 there.
-constexpr double kDouble[] = {0.66666666666672802, 0.39999999996111452, 0.28571429404499277,
-                              0.22222137733898151, 0.18186388039934478, 0.15249540207145604,
-                              0.15373289423806191};
+constexpr double kLogDouble[] = {0.66666666666672802, 0.39999999996111452, 0.28571429404499277,
+                                 0.22222137733898151, 0.18186388039934478, 0.15249540207145604,
+                                 0.15373289423806191};
 
 // Returns e ln 2 + log(1 + f).
 Value* log_of_parts(const MathBasics& m, Value* f, Value* e) {
   const TwoParts ln2 = log_of_two(f);
   if (!MathBasics::is_double(f) && m.is_fast())
-    return m.multiply_add(e, ln2.high + ln2.low, m.mul(f, m.polynomial(f, kFast)));
+    return m.multiply_add(e, ln2.high + ln2.low, m.mul(f, m.polynomial(f, kLogFast)));
   Value* low_part;
   if (MathBasics::is_double(f)) {
     Value* s = m.div(f, m.add(f, 2));
     Value* square = m.mul(s, s);
-    low_part = m.neg(m.mul(s, m.sub(f, m.mul(square, m.polynomial(square, kDouble)))));
+    low_part = m.neg(m.mul(s, m.sub(f, m.mul(square, m.polynomial(square, kLogDouble)))));
   } else {
-    low_part = m.mul(m.mul(f, f), m.polynomial(f, kSingle));
+    low_part = m.mul(m.mul(f, f), m.polynomial(f, kLogSingle));
   }
   low_part = m.multiply_add(e, ln2.low, low_part);
   return m.multiply_add(e, ln2.high, m.add(f, low_part));

@@ -12,11 +12,11 @@ namespace {
 using llvm::Value;
 
 // (2 artanh s - 2 s - 2/3 s^3) / s^5 in s^2.
-constexpr double kFast[] = {0.399781823, 0.300187439};
-constexpr double kSingle[] = {0.40000394, 0.285254091, 0.238765374};
-constexpr double kDouble[] = {0.39999999999999719, 0.28571428571579932, 0.22222222190780661,
-                              0.18181821568298745, 0.15384404518390501, 0.13341205169277348,
-                              0.11591446083524762, 0.12577058138015859};
+constexpr double kPowFast[] = {0.399781823, 0.300187439};
+constexpr double kPowSingle[] = {0.40000394, 0.285254091, 0.238765374};
+constexpr double kPowDouble[] = {0.39999999999999719, 0.28571428571579932, 0.22222222190780661,
+                                 0.18181821568298745, 0.15384404518390501, 0.13341205169277348,
+                                 0.11591446083524762, 0.12577058138015859};
 
 // The sum of two floats, of which `low` is small.
 struct Pair {
@@ -64,13 +64,14 @@ Pair ratio(const MathBasics& m, Value* x) {
 Pair series(const MathBasics& m, const Pair& s) {
   Pair square = product(m, s.high, s.high);
   if (!MathBasics::is_double(s.high)) {
-    Value* p = m.polynomial(square.high, m.is_fast() ? Coefficients(kFast) : Coefficients(kSingle));
+    Value* p =
+        m.polynomial(square.high, m.is_fast() ? Coefficients(kPowFast) : Coefficients(kPowSingle));
     Value* inner = m.multiply_add(p, square.high, 2.0 / 3);
     return {m.mul(square.high, inner), nullptr};
   }
   square.low = m.multiply_add(m.add(s.high, s.high), s.low, square.low);
   constexpr double kTwoThirds = 2.0 / 3, kRemainder = 3.7007434154171882e-17;
-  Value* low_part = m.multiply_add(m.polynomial(square.high, kDouble), square.high, kRemainder);
+  Value* low_part = m.multiply_add(m.polynomial(square.high, kPowDouble), square.high, kRemainder);
   const Pair inner = sum(m, m.number(low_part, kTwoThirds), low_part);
   Pair result = product(m, square.high, inner.high);
   result.low = m.add(result.low, m.mul(square.high, inner.low));

@@ -11,22 +11,22 @@ namespace {
 using llvm::Value;
 
 // (sin(r) / r - 1) / r^2 in r^2 up to (pi / 2)^2.
-constexpr double kSingle[] = {-0.166666597, 0.00833306927, -0.000198097769, 2.60609409e-06};
-constexpr double kDouble[] = {-0.16666666666666666,    0.0083333333333332066,
-                              -0.00019841269841212479, 2.7557319211569084e-06,
-                              -2.505210690432146e-08,  1.6058940992914505e-10,
-                              -7.6430189962438192e-13, 2.7214140691806747e-15};
+constexpr double kSineSingle[] = {-0.166666597, 0.00833306927, -0.000198097769, 2.60609409e-06};
+constexpr double kSineDouble[] = {-0.16666666666666666,    0.0083333333333332066,
+                                  -0.00019841269841212479, 2.7557319211569084e-06,
+                                  -2.505210690432146e-08,  1.6058940992914505e-10,
+                                  -7.6430189962438192e-13, 2.7214140691806747e-15};
 // Parts of pi, all positive so that -0 stays -0: products of f64's first three with numbers below
 // 2^20 are exact.
 constexpr double kSinglePi[] = {3.1415925025939941, 1.5099578831723193e-07, 1.078060505991553e-14};
 constexpr double kDoublePi[] = {3.1415926534682512, 1.2154201012607932e-10, 4.0445324974223329e-21,
                                 1.6956855320737799e-31};
-constexpr double kInversePi = 0.31830988618379069;
+constexpr double kOneOverPi = 0.31830988618379069;
 
 ReducedAngle reduce_small(const MathBasics& m, Value* x, bool is_cosine) {
   const RoundedNumber n = is_cosine
-                              ? m.round_product(m.multiply_add(x, kInversePi, m.number(x, -0.5)), 1)
-                              : m.round_product(x, kInversePi);
+                              ? m.round_product(m.multiply_add(x, kOneOverPi, m.number(x, -0.5)), 1)
+                              : m.round_product(x, kOneOverPi);
   Value* multiple = is_cosine ? m.add(n.value, 0.5) : n.value;
   Value* remainder = x;
   for (const double part :
@@ -46,8 +46,8 @@ Value* sine_of_parts(const MathBasics& m, Value* r, Value* square, Value* p) {
 Value* signed_sine(const MathBasics& m, const ReducedAngle& angle) {
   Value* r = angle.remainder;
   Value* square = m.mul(r, r);
-  Value* p = m.polynomial(square,
-                          MathBasics::is_double(r) ? Coefficients(kDouble) : Coefficients(kSingle));
+  Value* p = m.polynomial(
+      square, MathBasics::is_double(r) ? Coefficients(kSineDouble) : Coefficients(kSineSingle));
   Value* sine =
       m.has_fma() ? m.mul(r, m.multiply_add(p, square, 1.0)) : sine_of_parts(m, r, square, p);
   const auto top = static_cast<uint64_t>(MathBasics::by_type(r, 31, 63));

@@ -15,11 +15,6 @@ namespace {
 
 using llvm::Value;
 
-// A tile function: void(x, weights, y, kernel rows, first kw, last kw, x zero, w zero, bias,
-// operands...). x is the input pixel under the first given kernel row and kernel column 0; first
-// and last kw are read at the border only.
-enum Argument : unsigned { kX, kW, kY, kRows, kFirst, kLast, kXZero, kWZero, kBias, kOperands };
-
 struct Tile {
   int pixels = 1;
   int vectors = 1;
@@ -70,7 +65,7 @@ class Int8DepthwiseEmitter {
     });
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
-    kernel.blocks = is_fixed(s_) ? plan_.blocks : kMaxBlocks;
+    kernel.blocks = is_fixed(s_) ? plan_.blocks : kMaxContractionBlocks;
     kernel.multiply_adds = s_.n * s_.oh * s_.ow * (s_.co * s_.kh * s_.kw);
     if (!is_fixed(s_))
       kernel.multiply_adds_per_block =
@@ -79,6 +74,11 @@ class Int8DepthwiseEmitter {
   }
 
  private:
+  // A tile function: void(x, weights, y, kernel rows, first kw, last kw, x zero, w zero, bias,
+  // operands...). x is the input pixel under the first given kernel row and kernel column 0; first
+  // and last kw are read at the border only.
+  enum Argument : unsigned { kX, kW, kY, kRows, kFirst, kLast, kXZero, kWZero, kBias, kOperands };
+
   // Returns the block's items. With a symbolic number of images any number of blocks may be
   // launched.
   std::pair<Value*, Value*> item_range() {

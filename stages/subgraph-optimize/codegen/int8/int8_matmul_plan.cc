@@ -12,14 +12,14 @@ constexpr int64_t kUnit = 4;
 
 // Returns the bytes from one copied row to the next: whole cache lines with room for a step more,
 // and never a multiple of 2 KiB, which would put all rows into few cache sets.
-int64_t copied_row_bytes(int64_t products, const Int8MatMulPlan& plan) {
+int64_t matmul_row_bytes(int64_t products, const Int8MatMulPlan& plan) {
   const int64_t bytes = round_up((products + kUnit) * plan.element_bytes(), 64);
   return bytes % 2048 == 0 ? bytes + 64 : bytes;
 }
 
 void set_piece(int64_t products, Int8MatMulPlan& plan) {
   plan.piece = products;
-  plan.row_bytes = copied_row_bytes(products, plan);
+  plan.row_bytes = matmul_row_bytes(products, plan);
 }
 
 // Sums of a known length are in one piece, for which groups of panels become smaller, tiles

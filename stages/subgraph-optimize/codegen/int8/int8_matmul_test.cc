@@ -12,18 +12,13 @@
 namespace sluice {
 namespace {
 
-constexpr uint8_t kUntouched = 0xA5;
-constexpr size_t kGuard = 64;  // bytes after a result that nothing may write
-
-using Bytes = std::vector<uint8_t>;
-
 // Sizes of one product: batch [outer, inner], of which either operand may lack one.
 struct Sizes {
   int64_t outer = 1, inner = 1, m = 1, k = 1, n = 1;
 };
 
 // The symbols of a kernel, in the order of Sizes.
-enum Symbol : uint16_t { kOuter, kInner, kRows, kTerms, kColumns };
+enum SizeSymbol : uint16_t { kOuter, kInner, kRows, kTerms, kColumns };
 
 class Int8MatMul : public KernelTest {
  protected:
@@ -107,7 +102,7 @@ class Int8MatMul : public KernelTest {
     Bytes x = draw_bytes(rows * sizes.k),
           w = draw_weights(entries * sizes.k * sizes.n, spec.w_signed),
           w_zero = draw_bytes(sizes.n),
-          y(static_cast<size_t>(4 * rows * sizes.n) + kGuard, kUntouched);
+          y(static_cast<size_t>(4 * rows * sizes.n) + kGuardElements, kUntouchedByte);
     auto x_zero = static_cast<uint8_t>(spec.numbers.x_zero);
     const std::vector<float> scales(static_cast<size_t>(sizes.n), 0.5f);
     const std::vector<float> offsets = random_floats(static_cast<size_t>(rows * sizes.n), random_);
@@ -119,7 +114,7 @@ class Int8MatMul : public KernelTest {
       pointers.insert(pointers.end(),
                       {const_cast<float*>(scales.data()), const_cast<float*>(offsets.data())});
     runnable->run(pointers, symbols, static_cast<uint32_t>(draw(0, 5)));
-    for (size_t i = y.size() - kGuard; i < y.size(); ++i) ASSERT_EQ(y[i], kUntouched);
+    for (size_t i = y.size() - kGuardElements; i < y.size(); ++i) ASSERT_EQ(y[i], kUntouchedByte);
     for (int64_t i = 0; i < rows * sizes.n; ++i) {
       const int32_t sum = reference_sum(spec, sizes, symbols, i, {x, w, w_zero});
       uint32_t got = 0;

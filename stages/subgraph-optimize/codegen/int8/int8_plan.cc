@@ -10,7 +10,7 @@ namespace {
 
 // Returns the bytes from one copied row to the next: whole cache lines, and never a multiple of 2
 // KiB, which would put all rows into few cache sets.
-int64_t copied_row_bytes(int64_t steps) {
+int64_t conv_row_bytes(int64_t steps) {
   const int64_t bytes = ceil_div(4 * steps, 64) * 64;
   return bytes % 2048 == 0 ? bytes + 64 : bytes;
 }
@@ -79,7 +79,7 @@ class Int8Planner {
     const ContractionSize size = this->size(widens_panels, plan.copies_rows);
     plan.tiles = is_fixed(s_) ? choose_plan(size, profile_)
                               : choose_symbolic_plan(size, true, false, profile_);
-    if (plan.copies_rows) plan.row_bytes = copied_row_bytes(size.reduction);
+    if (plan.copies_rows) plan.row_bytes = conv_row_bytes(size.reduction);
     if (widens_panels) plan.panel_bytes = size.reduction * plan.tiles.nr * 4;
     divide_scratch(plan);
     return plan;

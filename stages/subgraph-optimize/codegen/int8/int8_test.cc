@@ -12,11 +12,7 @@
 namespace sluice {
 namespace {
 
-constexpr uint8_t kUntouched = 0xA5;
-constexpr size_t kGuard = 64;  // bytes after a result that nothing may write
-
 using Ints = std::vector<int32_t>;
-using Bytes = std::vector<uint8_t>;
 
 // A problem in plain numbers: weights [co][kh][kw][ci / groups] are signed; w_zero and bias are per
 // output channel.
@@ -181,7 +177,7 @@ class Int8 : public KernelTest {
     const Int8Numbers& numbers = p.spec.numbers;
     const size_t count = static_cast<size_t>(p.rows() * s.co),
                  bytes = dtype_bytes(p.stored(), count);
-    Bytes y(bytes + kGuard, kUntouched), x = as_bytes(p.x);
+    Bytes y(bytes + kGuardElements, kUntouchedByte), x = as_bytes(p.x);
     Ints sums;
     for (int64_t c = 0; c < s.co; ++c) {
       int32_t total = 0;
@@ -201,7 +197,7 @@ class Int8 : public KernelTest {
     } else {
       runnable->run(pointers, symbols, static_cast<uint32_t>(draw(0, 5)));
     }
-    for (size_t i = bytes; i < y.size(); ++i) ASSERT_EQ(y[i], kUntouched);
+    for (size_t i = bytes; i < y.size(); ++i) ASSERT_EQ(y[i], kUntouchedByte);
     for (size_t i = 0; i < count; ++i) {
       const int64_t channel = static_cast<int64_t>(i) % s.co;
       const int32_t sum = p.sum(static_cast<int64_t>(i) / s.co, channel);

@@ -12,7 +12,7 @@ namespace sluice {
 namespace {
 
 constexpr double kBlockLaunches = 8;  // a block takes at least so many times what a launch does
-constexpr uint32_t kMaxBlocks = 64;
+constexpr uint32_t kMaxLoopBlocks = 64;
 
 class LoopKernel {
  public:
@@ -93,10 +93,10 @@ class LoopKernel {
     }
     if (loop::is_fixed(graph_)) {
       kernel.blocks =
-          static_cast<uint32_t>(std::clamp<double>(cycles / block_cycles(), 1, kMaxBlocks));
+          static_cast<uint32_t>(std::clamp<double>(cycles / block_cycles(), 1, kMaxLoopBlocks));
       return;
     }
-    kernel.blocks = kMaxBlocks;
+    kernel.blocks = kMaxLoopBlocks;
     kernel.multiply_adds = largest_operand();
     const double per_element = cycles / static_cast<double>(elements);
     kernel.multiply_adds_per_block =

@@ -1,5 +1,5 @@
 // Kernels that are generated from random loops, beside the interpreter, for all profiles that this
-// CPU can run: of 120 seeds, or of 5,000 with SLUICE_ALL_LOOPS in the environment.
+// CPU can run: of 120 seeds, or of 5,000 with SLUICE_ALL_LOOPS=SEED in the environment, the first.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,15 @@ namespace {
 using loop::Buffer;
 using loop::RandomLoops;
 
-uint32_t graphs() { return std::getenv("SLUICE_ALL_LOOPS") != nullptr ? 5000 : 120; }
+struct Seeds {
+  uint32_t first = 0;
+  uint32_t count = 120;
+};
+
+Seeds chosen_seeds() {
+  const char* all = std::getenv("SLUICE_ALL_LOOPS");
+  return all == nullptr ? Seeds{} : Seeds{static_cast<uint32_t>(std::atoll(all)), 5000};
+}
 
 // The operands of a run in memory as the loader aligns it, with a margin that nothing may write to.
 class Memories {
@@ -100,12 +108,13 @@ std::string difference(const RandomLoops& loops, const Memories& found, const Me
 
 class RandomKernelTest : public testing::TestWithParam<size_t> {
  protected:
-  // Runs the graphs of so many seeds.
+  // Runs the graphs of the chosen seeds.
   void try_all(const std::function<RandomLoops(uint32_t)>& make) {
     if (GetParam() >= profiles_of_this_cpu().size()) GTEST_SKIP() << "this CPU cannot run it";
     const DeviceProfile& profile = profiles_of_this_cpu()[GetParam()];
     int failures = 0;
-    for (uint32_t seed = 0; seed < graphs(); ++seed) {
+    const Seeds seeds = chosen_seeds();
+    for (uint32_t seed = seeds.first; seed - seeds.first < seeds.count; ++seed) {
       const RandomLoops loops = make(seed);
       const Memories wanted(loops), found(loops);
       auto ran = loop::interpret(loops.graph, loops.sizes, wanted.pointers());

@@ -264,7 +264,7 @@ class WalkEmitter {
     kernel.multiply_adds = spec_.steps * spec_.batch * (cell_.directions * weights);
     kernel.blocks = plan_.blocks;
     if (is_fixed()) return;
-    kernel.blocks = kMaxBlocks;
+    kernel.blocks = kMaxContractionBlocks;
     kernel.multiply_adds_per_block =
         multiply_adds_per_block(kernel.multiply_adds, plan_.cycles, b_.profile());
   }

@@ -55,7 +55,7 @@ int64_t smallest_group(const RecurrentSpec& spec, const DeviceProfile& profile,
 int64_t choose_group(const RecurrentSpec& spec, const DeviceProfile& profile,
                      const RecurrentPlan& plan) {
   const int64_t smallest = smallest_group(spec, profile, plan);
-  const int64_t wanted = ceil_div(kMaxBlocks / 4, spec.cell.directions);
+  const int64_t wanted = ceil_div(kMaxContractionBlocks / 4, spec.cell.directions);
   const int64_t groups = std::clamp<int64_t>(spec.batch.nominal / smallest, 1, wanted);
   const int64_t row_bytes = areas_of(spec.cell) * plan.panels * plan.nr * 4;
   const int64_t largest = std::max(smallest, profile.l2_bytes / 2 / row_bytes);

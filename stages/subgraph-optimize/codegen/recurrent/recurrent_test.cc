@@ -13,7 +13,6 @@ namespace sluice {
 namespace {
 
 constexpr float kUntouched = 12345;
-constexpr size_t kGuard = 64;  // floats around a result that nothing may write
 
 RecurrentCell make_cell(CellKind kind, int64_t hidden, int64_t directions = 1) {
   const CellActivation sigmoid{ActivationKind::kSigmoid}, tanh{ActivationKind::kTanh};
@@ -112,10 +111,10 @@ class Recurrent : public KernelTest {
       for (const auto& [exists, wanted] :
            {std::pair(spec.has_y, &expected.y), std::pair(spec.has_y_h, &expected.y_h),
             std::pair(spec.has_y_c, &expected.y_c)})
-        if (exists) results.push_back(untouched(wanted->size() + 2 * kGuard, spec.dtype));
+        if (exists) results.push_back(untouched(wanted->size() + 2 * kGuardElements, spec.dtype));
       std::vector<void*> pointers;
       for (std::vector<std::byte>& result : results)
-        pointers.push_back(result.data() + kGuard * (spec.dtype == DType::kF32 ? 4 : 2));
+        pointers.push_back(result.data() + kGuardElements * (spec.dtype == DType::kF32 ? 4 : 2));
       pointers.insert(pointers.end(), {in.products.data(), r.data()});
       if (spec.has_bias) pointers.push_back(operands[0].data());
       if (spec.has_lengths) pointers.push_back(in.lengths.data());
@@ -148,14 +147,14 @@ class Recurrent : public KernelTest {
                       DType dtype) {
     const float outside = numbers_of(untouched(1, dtype), dtype)[0];
     for (size_t i = 0; i < found.size(); ++i) {
-      if (i < kGuard || i >= kGuard + expected.size()) {
+      if (i < kGuardElements || i >= kGuardElements + expected.size()) {
         ASSERT_EQ(found[i], outside) << "outside, " << i;
         continue;
       }
-      const double wanted = expected[i - kGuard];
+      const double wanted = expected[i - kGuardElements];
       const double bound = 3e-5 * std::max(1.0, std::fabs(wanted));
       ASSERT_NEAR(found[i], wanted, bound + rounding_error(dtype) * std::fabs(wanted))
-          << "element " << i - kGuard;
+          << "element " << i - kGuardElements;
     }
   }
 };

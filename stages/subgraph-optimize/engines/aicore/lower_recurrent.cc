@@ -19,8 +19,6 @@
 namespace sluice {
 namespace {
 
-enum CellInput : size_t { kX, kW, kR, kBias, kLengths, kInitialH, kInitialC, kPeepholes, kInputs };
-
 class RecurrentLowering {
  public:
   RecurrentLowering(Lowering& lowering, Node& node)
@@ -32,6 +30,18 @@ class RecurrentLowering {
   }
 
  private:
+  enum CellInput : size_t {
+    kX,
+    kW,
+    kR,
+    kBias,
+    kLengths,
+    kInitialH,
+    kInitialC,
+    kPeepholes,
+    kInputs
+  };
+
   Module& module() { return lowering_.graph().module(); }
   DType dtype() const { return node_.input(kX)->type().dtype; }
 

@@ -30,11 +30,11 @@ namespace {
 
 // From here on either sweep takes longer than it costs to wake a thread for it
 // (runtime/device/launch_sharing.h), so that a second thread saves more than two launches cost.
-constexpr double kMinElements = 1 << 16;
+constexpr double kMinQuantizedElements = 1 << 16;
 
-class Splitter {
+class QuantizeSplitter {
  public:
-  Splitter(Node& node, const Division& division, std::vector<Dim> dims)
+  QuantizeSplitter(Node& node, const Division& division, std::vector<Dim> dims)
       : node_(node), x_(*node.input(0)), division_(division), dims_(std::move(dims)) {}
 
   // Returns the three nodes that stand for the node, which nothing reads any more.
@@ -127,14 +127,14 @@ class Splitter {
 // Returns the nodes in the place of a node, none where it stays.
 std::vector<Node*> split(Node& node) {
   const Value& x = *node.input(0);
-  if (nominal_elements(x) < kMinElements) return {};
+  if (nominal_elements(x) < kMinQuantizedElements) return {};
   const std::vector<Dim>& dims = x.type().dims;
   if (std::ranges::all_of(dims, &Dim::is_fixed)) {
     const auto count = static_cast<int64_t>(nominal_elements(x));
-    return Splitter(node, {0, even_parts(count, kWantedParts)}, {Dim::fixed(count)}).run();
+    return QuantizeSplitter(node, {0, even_parts(count, kWantedParts)}, {Dim::fixed(count)}).run();
   }
   const auto division = find_division(x, std::vector<bool>(dims.size(), true), kWantedParts);
-  return division ? Splitter(node, *division, dims).run() : std::vector<Node*>();
+  return division ? QuantizeSplitter(node, *division, dims).run() : std::vector<Node*>();
 }
 
 }  // namespace

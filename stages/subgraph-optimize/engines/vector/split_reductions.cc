@@ -32,7 +32,7 @@ namespace sluice {
 namespace {
 
 // Sizes at which a second launch costs less than threads save.
-constexpr double kMinElements = 1 << 18;
+constexpr double kMinReducedElements = 1 << 18;
 constexpr double kMinRows = 16;  // so many rows, or vectors of them, are shared as they are
 constexpr double kLanes = 32;    // rows that are neighbours are computed in vectors
 
@@ -93,7 +93,7 @@ std::optional<Division> find_division(const Node& node) {
   if (!reduced) return std::nullopt;
   const Value& x = *node.input(0);
   const double rows = count_rows(x, *reduced);
-  if (nominal_elements(x) < kMinElements || rows >= kMinRows) return std::nullopt;
+  if (nominal_elements(x) < kMinReducedElements || rows >= kMinRows) return std::nullopt;
   return find_division(x, *reduced, static_cast<int64_t>(kWantedParts / rows));
 }
 
@@ -125,9 +125,9 @@ uint64_t fill_bits(DType dtype, Fill fill) {
   return is_low == dtype_is_signed(dtype) ? ~largest : largest;
 }
 
-class Splitter {
+class ReductionSplitter {
  public:
-  Splitter(Node& node, const Node& reduction, const Split& split, const Division& division)
+  ReductionSplitter(Node& node, const Node& reduction, const Split& split, const Division& division)
       : node_(node),
         reduction_(reduction),
         split_(split),
@@ -305,7 +305,7 @@ void split_reductions(Graph& graph) {
     if (split == nullptr) continue;
     const auto division = find_division(*reduction);
     if (!division) continue;
-    control.transfer({node}, Splitter(*node, *reduction, *split, *division).run());
+    control.transfer({node}, ReductionSplitter(*node, *reduction, *split, *division).run());
     graph.erase_node(*node);
   }
 }
