@@ -13,6 +13,8 @@ NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'
 NAMESPACE = re.compile(r"(?:inline\s+)?namespace(?:\s+([\w:]+))?\s*$")
 TYPE = re.compile(r"(?:struct|class|union|enum(?:\s+(?:class|struct))?)\s+(?:\[\[\w+\]\]\s*)?"
                   r"(?:alignas\([^)]*\)\s*)?(\w+)")
+UNSCOPED = re.compile(r"enum\b(?!\s+(class|struct)\b)")
+ENUMERATOR = re.compile(r"[{,]\s*(\w+)")
 NOT_A_NAME = re.compile(r"(using|friend|static_assert|extern|typedef)\b")
 
 
@@ -51,6 +53,8 @@ def local_names(text):
             if None not in scopes:
                 if not space and ("" in scopes or is_static(said)):
                     names |= declared(said)
+                    if sign == "{" and UNSCOPED.match(said):
+                        names |= set(ENUMERATOR.findall(text[at:text.index("}", at)]))
                 if sign == ";" or space:
                     start = at + 1
             if sign == "{":
@@ -77,19 +81,27 @@ def without_templates(said):
 
 
 def declared(said):
-    """The name that a declaration declares, as a set of one or none."""
+    """The names that a declaration declares."""
     said = without_templates(said)
     found = TYPE.match(said) or re.match(r"using\s+(\w+)\s*=", said)
     if found:
         return {found.group(1)}
     if not said or NOT_A_NAME.match(said):
         return set()
-    head = re.split(r"(?<![=!<>])=(?!=)", said)[0].split("{")[0]
-    head = re.sub(r"\b(alignas|decltype|noexcept|requires)\s*\([^()]*\)", " ", head)
-    fewer = None
-    while fewer != head:  # without arguments of templates
-        head, fewer = re.sub(r"<[^<>]*>", "", head), head
-    found = re.search(r"([\w:~]+)\s*(?:\(|\[|$)", head)
-    name = found.group(1) if found else ""
-    unnamed = not name or "::" in name or name.startswith("operator")
-    return set() if unnamed or re.fullmatch(r"[A-Z0-9_]+", name) else {name}
+    said = re.sub(r"\b(alignas|decltype|noexcept|requires)\s*\([^()]*\)", " ", said)
+    parts = without_nested(said).split(",")
+    names = [re.search(r"([\w:~]+)\s*(?:\(|\[|$)", part.split("=")[0]) for part in parts]
+    names = {found.group(1) for found in names if found}
+    return {name for name in names if "::" not in name and not name.startswith("operator") and
+            not re.fullmatch(r"[A-Z0-9_]+", name)}
+
+
+def without_nested(said):
+    """A declaration without what its brackets contain: arguments of templates, parameters, values.
+    Of its parameters "(" stays; a pointer to a function stands there by its name."""
+    said = re.sub(r"\(\s*\*\s*(\w+)\s*(?:\[\])?\s*\)\s*\([^()]*\)", r"\1", said)
+    for inner, outer in ((r"<[^<>]*>", ""), (r"\([^()]*\)", "\0"), (r"\{[^{}]*\}", "")):
+        fewer = None
+        while fewer != said:
+            said, fewer = re.sub(inner, outer, said), said
+    return said.split("{")[0].replace("\0", "(")

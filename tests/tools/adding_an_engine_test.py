@@ -38,8 +38,8 @@ def new_source(path, text, anchor, line):
 
 
 def apply_page(overlay):
-    """Writes the changed copies; returns the C++ files among them, each with the file whose command
-    compiles it."""
+    """Writes the changed copies; returns the C++ files among them, each with the file whose unit it
+    is in."""
     with open(os.path.join(ROOT, "docs/adding-an-engine.md"), encoding="utf-8") as file:
         blocks = BLOCK.findall(file.read())
     assert [kind for kind, *_ in blocks] == ["cpp", "cpp", "cpp", "cmake", "cpp", "cpp", "json"]
@@ -70,9 +70,8 @@ def make_model(path):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         overlay = Overlay(sys.argv[1], folder)
-        for path, like in sorted(apply_page(overlay).items()):
-            succeeded, text = overlay.compile(path, like)
-            assert succeeded, text
+        succeeded, text = overlay.compile(dict(sorted(apply_page(overlay).items())))
+        assert succeeded, text
         for program in PROGRAMS:
             overlay.link(program)
         make_model(os.path.join(folder, "model.onnx"))

@@ -40,17 +40,16 @@ class Attributes(unittest.TestCase):
         self.overlay.write(TABLE, text.replace(row, by))
 
     def test_without_its_row_an_attribute_cannot_be_read(self):
-        self.assertEqual((True, ""), self.overlay.compile("common/eval/matmul.cc"))
+        self.assertEqual((True, ""), self.overlay.compile(["common/eval/matmul.cc"]))
         self.change_table("  SLUICE_INT(transB, 0)\n", "")
-        succeeded, text = self.overlay.compile("common/eval/matmul.cc")
+        succeeded, text = self.overlay.compile(["common/eval/matmul.cc"])
         self.assertFalse(succeeded)
         self.assertIn("transB", text)
 
     def test_a_default_is_that_of_inference_evaluation_and_kernels(self):
         self.change_table("SLUICE_INT(transB, 0)", "SLUICE_INT(transB, 1)")
-        for path in READERS:
-            succeeded, text = self.overlay.compile(path)
-            self.assertTrue(succeeded, text)
+        succeeded, text = self.overlay.compile(READERS)
+        self.assertTrue(succeeded, text)
         for program in [*STAGES, "eval"]:
             self.overlay.link("sluice-" + program)
         random = np.random.default_rng(5)
