@@ -3,8 +3,8 @@ no two of them may give the same name to something of their own. check_tree.py c
 import os
 import re
 
-# Nothing is compiled together with a main, of which a unit can have only one, and nothing at all in
-# folders of small programs.
+# Mains of a folder are of different programs, and nothing is compiled together in folders of small
+# ones.
 MAINS = ("/main.cc", "_main.cc", "_bench.cc", "_sweep.cc")
 ALONE = ("tests/", "scripts/")
 

@@ -2,6 +2,7 @@
 
 #include <docopt/docopt.h>
 
+#include <algorithm>
 #include <set>
 
 #include "common/base/log.h"

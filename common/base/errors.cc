@@ -24,6 +24,34 @@ bool is_error_code(uint16_t number) {
   return false;
 }
 
+Error::Error() = default;
+Error::Error(ErrorCode code, std::string message, std::string hint, std::string file)
+    : code(code), message(std::move(message)), hint(std::move(hint)), file(std::move(file)) {}
+Error::Error(const Error&) = default;
+Error::Error(Error&&) noexcept = default;
+Error& Error::operator=(const Error&) = default;
+Error& Error::operator=(Error&&) noexcept = default;
+Error::~Error() = default;
+
+Error&& Error::with_hint(std::string text) && {
+  hint = std::move(text);
+  return std::move(*this);
+}
+
+Error&& Error::within(const std::string& where) && {
+  message = where + ": " + message;
+  return std::move(*this);
+}
+
+Error format_error(ErrorCode code, fmt::string_view format, fmt::format_args args) {
+  return Error(code, fmt::vformat(format, args));
+}
+
+OwnedError::OwnedError(Error&& error) : error_(new Error(std::move(error))) {}
+OwnedError::OwnedError(const OwnedError& other)
+    : error_(other.error_ == nullptr ? nullptr : new Error(*other.error_)) {}
+void OwnedError::forget() { delete error_; }
+
 std::string error_text(const Error& error) {
   std::string text =
       fmt::format("SL{:04}: {}", static_cast<int>(error.code), readable_text(error.message));

@@ -1,4 +1,5 @@
 // Interleave: every result element is one of a phase; common/ops/sluice_domain.cc has the formula.
+#include <algorithm>
 #include <vector>
 
 #include "common/eval/axes.h"

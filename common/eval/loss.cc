@@ -1,4 +1,5 @@
 // Losses of classifiers.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>

@@ -2,6 +2,7 @@
 // otherwise checked by their statistics.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 

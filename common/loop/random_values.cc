@@ -1,5 +1,6 @@
 #include "common/loop/random_values.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>

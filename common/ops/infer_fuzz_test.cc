@@ -1,6 +1,7 @@
 // Random nodes: inference returns a type or an error, and the same again the second time.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "common/ops/infer_test.h"

@@ -1,4 +1,5 @@
 // Resize and related ops.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "common/base/files.h"
 #include "common/base/test_folder.h"
 #include "common/tensorfile/pb_maps.h"

@@ -1,5 +1,6 @@
 #include "common/text/elements.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>

@@ -1,5 +1,7 @@
 #include "orchestrator/farm/farm_clients.h"
 
+#include <algorithm>
+
 #include "orchestrator/farm/artifacts.h"
 
 namespace sluice {

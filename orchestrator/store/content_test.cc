@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "gmock/gmock.h"
 #include "orchestrator/store/store_testing.h"
 

@@ -1,6 +1,7 @@
 #include "stages/partition/clusters.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <queue>
 #include <set>

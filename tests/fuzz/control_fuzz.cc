@@ -1,6 +1,7 @@
 // Takes control frames: a request as a service reads it, an answer as a client reads it, a message
 // of the farm as its programs read it, and a failure header as the next program of a pipe reads it.
 // The first byte of the input selects one; each frame has its length before it, in two bytes.
+#include <algorithm>
 #include <vector>
 
 #include "common/base/failure_header.h"

@@ -1,7 +1,7 @@
 """Builds programs of a build folder with some sources changed, without touching the sources:
 changed copies are in a folder of their own that is searched for includes first, and their objects
-come before the libraries, whose members they replace. What is compiled is a unit, several files of a
-folder (docs/building.md)."""
+come before the libraries, whose members they replace. What is compiled is a unit, several files of
+a folder (docs/building.md)."""
 import os
 import re
 import shlex

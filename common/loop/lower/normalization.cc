@@ -6,6 +6,8 @@
 //             for i: b = b + (x[i] - mean)^2
 //             factor = 1 / sqrt(b / n + epsilon)
 //             for i: y[i] = (x[i] - mean) * factor * scale[i] + bias[i]
+#include <algorithm>
+
 #include "common/loop/lower/families.h"
 #include "common/loop/lower/reasons.h"
 #include "common/loop/lower/row.h"

@@ -3,6 +3,7 @@
 //   y[i, k] = sum over taps of k of weight * (sum over taps of i of weight * x[tap, tap])
 //
 // Places and weights are computed in f64 from the index, as the evaluator computes its tables.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 

@@ -5,6 +5,8 @@
 //   for axes that keep places apart:
 //     for j: y[j] = x[j]
 //     for i: y[indices[i]] = updates[i], or y[indices[i]] + updates[i], …
+#include <algorithm>
+
 #include "common/loop/lower/families.h"
 #include "common/loop/lower/operands.h"
 #include "common/loop/lower/reasons.h"

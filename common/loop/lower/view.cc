@@ -1,5 +1,7 @@
 // Operators whose result is their input's elements in the same order under another shape, and
 // permutations of axes.
+#include <algorithm>
+
 #include "common/loop/lower/families.h"
 #include "common/loop/lower/reasons.h"
 #include "common/ops/attributes.h"

@@ -14,6 +14,8 @@
 //
 // and so on; MatMulInteger and ConvInteger end in a Cast of %3 to i32. The node stays where an
 // annotation places or keeps it.
+#include <algorithm>
+
 #include "common/ops/attributes.h"
 #include "common/pass/editor.h"
 #include "common/target/aicore.h"

@@ -10,6 +10,8 @@
 // means its body. Nodes in the bodies of control flow run where their owner runs. One error lists
 // all nodes that find no engine and all that cannot have the engine of their placement, each with
 // the reason; another one all nodes whose class of memory the profile does not have.
+#include <algorithm>
+
 #include "common/base/pages.h"
 #include "common/base/work.h"
 #include "common/ir/clone.h"

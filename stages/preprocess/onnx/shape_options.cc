@@ -1,5 +1,6 @@
 #include "stages/preprocess/onnx/shape_options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>

@@ -3,6 +3,7 @@
 // decoders, walks of recurrent cells.
 //
 //   half_bench [profile]
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
 
 namespace sluice {

@@ -1,6 +1,7 @@
 // Tests one kernel of symbolic sizes at many sizes and numbers of blocks, against double precision.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"

@@ -2,6 +2,7 @@
 // blocks, against double precision.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 

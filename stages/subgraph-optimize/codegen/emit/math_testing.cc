@@ -1,5 +1,6 @@
 #include "stages/subgraph-optimize/codegen/emit/math_testing.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>

@@ -8,6 +8,8 @@
 // as one vector and permuted.
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <algorithm>
+
 #include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
 
 namespace sluice {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 
 #include "common/base/half.h"
 #include "common/loop/interpreter.h"

@@ -1,5 +1,6 @@
 #include "stages/subgraph-optimize/engines/aicore/packing.h"
 
+#include <functional>
 #include <numeric>
 
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
