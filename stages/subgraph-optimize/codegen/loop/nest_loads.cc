@@ -243,7 +243,10 @@ Value* NestEmitter::load_tile_row(const loop::Instruction& own, Value* first, Va
         holds, b_.ir().CreateICmpULT(index_.number(guard.value), index_.number(guard.limit)));
   }
   index_.set_axis(lane_symbol_, begin);
-  return llvm::isa<llvm::ConstantInt>(holds) ? load() : under(holds, load, zeros);
+  // A row that is known not to be there may lie after the operand's end.
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(holds))
+    return known->isOne() ? load() : zeros;
+  return under(holds, load, zeros);
 }
 
 }  // namespace sluice
