@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """The golden runner must be able to fail: what it accepts and what it refuses."""
 import os
 import subprocess
