@@ -38,7 +38,7 @@ bool is_error_code(uint16_t number);
 // has gone; a stage then ends without a message.
 //
 // What is done with errors is compiled once, in errors.cc, and not where each call can fail: that
-// took a tenth of all code and of the time to compile it.
+// took up to a tenth of the code of a unit, and of the time to compile it.
 struct Error {
   Error();
   Error(ErrorCode code, std::string message, std::string hint = {}, std::string file = {});
