@@ -1,6 +1,6 @@
 # Read by ctest, once for each test program: adds a test for each suite of `program`, with the
-# labels `label`. A suite is one process: its cases are seen with -V, or by the program's
-# --gtest_filter. A program that is not there is a test that fails.
+# labels `label`. A suite is one process: the program itself, with the same --gtest_filter,
+# shows its cases. A program that is not there is a test that fails.
 get_filename_component(name ${program} NAME)
 if(NOT EXISTS ${program})
   add_test(${name} ${program})
