@@ -89,6 +89,18 @@ void become_confined(char* const* arguments, int program, PreparedSandbox& sandb
   _exit(127);
 }
 
+std::vector<char*> pointers_to(const std::vector<std::string>& arguments) {
+  std::vector<char*> pointers;
+  for (const std::string& argument : arguments)
+    pointers.push_back(const_cast<char*>(argument.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+Error not_started(const std::string& program) {
+  return make_error(ErrorCode::kIo, "cannot start '{}': {}", program, std::strerror(errno));
+}
+
 bool wait_readable(int fd, double seconds) {
   pollfd entry{fd, POLLIN, 0};
   timespec end{};
@@ -109,26 +121,33 @@ bool wait_readable(int fd, double seconds) {
 
 Result<pid_t> start_process(const std::vector<std::string>& arguments, const Streams& streams,
                             PreparedSandbox* sandbox) {
-  std::vector<char*> pointers;
-  for (const std::string& argument : arguments)
-    pointers.push_back(const_cast<char*>(argument.c_str()));
-  pointers.push_back(nullptr);
+  std::vector<char*> pointers = pointers_to(arguments);
   if (interrupted()) return make_error(ErrorCode::kIo, "interrupted");
   const pid_t parent = getpid();
   Descriptor program;
   if (sandbox != nullptr) {
     const Descriptor file(open(arguments[0].c_str(), O_PATH | O_CLOEXEC));
     program = Descriptor(fcntl(file.get(), F_DUPFD_CLOEXEC, kFirstFree));
-    if (!program)
-      return make_error(ErrorCode::kIo, "cannot start '{}': {}", arguments[0],
-                        std::strerror(errno));
+    if (!program) return not_started(arguments[0]);
   }
   const pid_t child = fork();
-  if (child < 0)
-    return make_error(ErrorCode::kIo, "cannot start '{}': {}", arguments[0], std::strerror(errno));
+  if (child < 0) return not_started(arguments[0]);
   if (child == 0) become(pointers.data(), streams, parent, program.get(), sandbox);
   remember(child);
   if (interrupted()) kill(child, SIGKILL);  // the signal came before the child was remembered
+  return child;
+}
+
+Result<pid_t> start_shielded_process(const std::vector<std::string>& arguments,
+                                     const Streams& streams) {
+  std::vector<char*> pointers = pointers_to(arguments);
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) return not_started(arguments[0]);
+  if (child == 0) {
+    setpgid(0, 0);
+    become(pointers.data(), streams, parent, -1, nullptr);
+  }
   return child;
 }
 

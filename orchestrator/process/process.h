@@ -1,5 +1,5 @@
 // Child processes. Every child ends with this process: it is killed when this process ends in any
-// way (the parent-death signal), and when it is interrupted.
+// way (the parent-death signal), and, unless it is shielded, when it is interrupted.
 #pragma once
 
 #include <sys/types.h>
@@ -37,6 +37,10 @@ struct Ending {
 // 127. sandbox: what it runs in; null: none. A script cannot be executed in a sandbox. Errors: kIo.
 Result<pid_t> start_process(const std::vector<std::string>& arguments, const Streams& streams,
                             PreparedSandbox* sandbox = nullptr);
+// Starts a process that an interruption of this one neither prevents nor kills, not even Ctrl-C of
+// a terminal: it has a process group of its own. Errors: kIo.
+Result<pid_t> start_shielded_process(const std::vector<std::string>& arguments,
+                                     const Streams& streams);
 // Waits for a child for at most `seconds`, then kills it.
 Ending wait_for(pid_t child, std::optional<double> seconds = std::nullopt);
 // Returns a handle of a process. It outlives the process: killing through it never hits another
@@ -59,9 +63,10 @@ Result<Pipe> make_pipe();
 Result<Descriptor> make_memory_file();
 std::string memory_file_text(const Descriptor& file);
 
-// Makes SIGINT, SIGTERM and SIGHUP kill all children from now on; no further child then starts. The
-// threads that wait for children see them end and clean up; the program then calls
-// finish_interrupt(), which ends it by that signal if there was one. SIGPIPE is ignored.
+// Makes SIGINT, SIGTERM and SIGHUP kill all children that are not shielded from now on; no further
+// one of these then starts. The threads that wait for children see them end and clean up; the
+// program then calls finish_interrupt(), which ends it by that signal if there was one. SIGPIPE is
+// ignored.
 void catch_interrupts();
 bool interrupted();
 void finish_interrupt();

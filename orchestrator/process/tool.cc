@@ -13,7 +13,7 @@ Result<ToolAnswer> run_tool(const std::vector<std::string>& arguments) {
   command[0] = program;
   SLUICE_ASSIGN(const Descriptor out, make_memory_file());
   SLUICE_ASSIGN(const Descriptor errors, make_memory_file());
-  SLUICE_ASSIGN(const pid_t child, start_process(command, {-1, out.get(), errors.get()}));
+  SLUICE_ASSIGN(const pid_t child, start_shielded_process(command, {-1, out.get(), errors.get()}));
   const Ending ending = wait_for(child);
   return ToolAnswer{ending.clean() ? 0 : std::max(ending.code, 1), memory_file_text(out),
                     memory_file_text(errors)};

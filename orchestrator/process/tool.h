@@ -13,7 +13,8 @@ struct ToolAnswer {
   std::string out, errors;
 };
 
-// Runs a program of PATH to its end. Errors: kProgramMissing, kIo.
+// Runs a program of PATH to its end, also while this program is being interrupted: what sbatch has
+// submitted is then known, and scancel cancels it. Errors: kProgramMissing, kIo.
 Result<ToolAnswer> run_tool(const std::vector<std::string>& arguments);
 
 // Returns the error of a program of Slurm that failed.

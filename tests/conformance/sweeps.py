@@ -29,6 +29,29 @@ def cpu_profiles():
     return [profile for profile, needed in PROFILES.items() if needed <= flags]
 
 
+def drawn_profiles(options, number):
+    """The profiles for which model `number` is compiled and run, and those for which it is only
+    compiled since this CPU cannot run them: with --long all, else the best one and one other."""
+    able = cpu_profiles()
+    unable = [profile for profile in PROFILES if profile not in able]
+    if options.long:
+        return able, unable
+    others = able[1:] + unable
+    other = others[number % len(others)]
+    return able[:1] + [other] * (other in able), [other] * (other in unable)
+
+
+def all_profiles_text():
+    able = cpu_profiles()
+    unable = [profile for profile in PROFILES if profile not in able]
+    return ", ".join(able) + (f"; {', '.join(unable)} only compiled" if unable else "")
+
+
+def profiles_text(options):
+    """What the profiles of a sweep are, for its last line."""
+    return all_profiles_text() + ("" if options.long else " (the best one and another in turn)")
+
+
 def add_options(parser, count):
     parser.add_argument("bin", type=os.path.abspath)
     parser.add_argument("work", type=os.path.abspath)
@@ -71,12 +94,15 @@ class Model:
 
     def run_compiled(self, profile, *options):
         """Compiles the model for a profile and runs it with each number of threads."""
-        self.run("compile", self.place("model.onnx"), "-q", "--profile=" + profile, "-o",
-                 self.compiled, *options)
+        self.compile(profile, *options)
         for threads in THREADS:
             self.run("loader", self.compiled, "-q", f"--threads={threads}", self.inputs,
                      "--output-dir=" + self.place(str(threads)))
         self.nodes = json.loads(self.run("show", "--format=json", self.compiled))["nodes"]
+
+    def compile(self, profile, *options):
+        self.run("compile", self.place("model.onnx"), "-q", "--profile=" + profile, "-o",
+                 self.compiled, *options)
 
     def load(self, side, name):
         return np.load(os.path.join(self.place(side), name + ".npy"))
@@ -110,28 +136,30 @@ def bench(programs, compiled, runs, *inputs):
                           f"--runs={runs}", *inputs))
 
 
-def report_slow(options, slow):
-    """Prints the slow draws; returns whether they are faults."""
+def report_slow(slow):
+    """Prints the slow draws; returns whether there are any."""
     for text in slow:
         print(f"slow: {text}")
-    return bool(slow) and options.long
+    return bool(slow)
 
 
 class Speed:
     """The speed of contractions as a share of their peak: that of a product of square matrices of
-    their dtype, for the same profile, which is measured once.
+    their dtype, for the same profile, which is measured once. Only with --long: others may be
+    running beside a short sweep.
 
     dtype: f32, f16, bf16 or int8.
     """
 
-    def __init__(self, programs, folder):
-        self.programs, self.folder, self.peaks = programs, folder, {}
+    def __init__(self, options):
+        self.programs, self.folder, self.peaks = options.bin, options.work, {}
+        self.is_measured = options.long
 
     def slow_draws(self, multiply_adds, measure, profile, dtype):
         """Texts about the large draws that are slow whenever they are measured. multiply_adds: node
         of the ONNX model -> number; measure(runs) returns what `bench` does."""
         large = {name: 2e-6 * count for name, count in multiply_adds.items()
-                 if 2e-6 * count >= MIN_MFLOP}
+                 if self.is_measured and 2e-6 * count >= MIN_MFLOP}
         best = dict.fromkeys(large, 0.0)
         for _ in range(TRIALS):
             if min(best.values(), default=1) < MIN_SHARE:

@@ -401,4 +401,9 @@ std::vector<std::string> cpu_profiles() {
   return names;
 }
 
+const DeviceProfile& every_cpu() {
+  static const DeviceProfile profile = *get_profile("cpu-generic");
+  return profile;
+}
+
 }  // namespace sluice

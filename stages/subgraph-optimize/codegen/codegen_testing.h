@@ -39,10 +39,12 @@ class RunnableKernel {
   std::vector<std::byte> scratch_;
 };
 
-// Returns values in [-1, 1].
 // The built-in profiles of CPUs: no two of them have the same instructions.
 std::vector<std::string> cpu_profiles();
+// The one whose code every CPU can run.
+const DeviceProfile& every_cpu();
 
+// Returns values in [-1, 1].
 std::vector<float> random_floats(size_t count, std::mt19937& random);
 
 // Returns the numbers as elements of f32, f16 or bf16, and the numbers of such elements.

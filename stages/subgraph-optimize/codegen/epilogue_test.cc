@@ -29,6 +29,7 @@ std::vector<float> apply_epilogue(const Epilogue& epilogue, const std::vector<fl
   EXPECT_TRUE(kernel.ok()) << error_text(kernel.error());
   auto runnable = RunnableKernel::load(*kernel);
   EXPECT_TRUE(runnable.ok());
+  if (!cpu_supports(profile.isa)) return apply_epilogue(epilogue, values, every_cpu());
   float one = 1;
   std::vector<float> results(values.size());
   runnable->run({results.data(), &one, const_cast<float*>(values.data())});

@@ -172,7 +172,9 @@ Result<RunnableKernel> make_array_kernel(const EmitElement& emit, const ArrayTyp
          [&](Value*) { b.loop(b.index(0), b.index(count), lanes, body); });
   b.ret_void();
   SLUICE_ASSIGN(const GeneratedKernel kernel, b.finish("math"));
-  return RunnableKernel::load(kernel);
+  auto runnable = RunnableKernel::load(kernel);
+  if (!runnable || cpu_supports(profile.isa)) return runnable;
+  return make_array_kernel(emit, types, lanes, count, every_cpu(), precision, repeats);
 }
 
 template <typename T>

@@ -26,7 +26,8 @@ struct MathFunction {
 const std::vector<MathFunction>& math_functions();
 
 // Emits to[i] = f(x[i], y[i]) for vectors of `lanes` lanes (1: scalars) over `count` elements, a
-// multiple of the lanes, all of it `repeats` times.
+// multiple of the lanes, all of it `repeats` times. Where this CPU cannot run the profile,
+// the kernel is generated, and that of every_cpu() is returned.
 using EmitElement = std::function<llvm::Value*(MathEmitter&, llvm::Value* x, llvm::Value* y)>;
 struct ArrayTypes {
   unsigned from_bits;

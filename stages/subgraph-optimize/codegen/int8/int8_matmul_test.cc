@@ -98,6 +98,7 @@ class Int8MatMul : public KernelTest {
     ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
     auto runnable = RunnableKernel::load(*kernel);
     ASSERT_TRUE(runnable.ok());
+    if (!is_runnable_) return;
     const int64_t entries = sizes.outer * sizes.inner, rows = entries * sizes.m;
     Bytes x = draw_bytes(rows * sizes.k),
           w = draw_weights(entries * sizes.k * sizes.n, spec.w_signed),

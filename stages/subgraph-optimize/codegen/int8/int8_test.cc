@@ -174,6 +174,7 @@ class Int8 : public KernelTest {
     ASSERT_TRUE(kernel.ok()) << error_text(kernel.error());
     auto runnable = RunnableKernel::load(*kernel);
     ASSERT_TRUE(runnable.ok());
+    if (!is_runnable_) return;
     const ConvSpec& s = p.spec.conv;
     const Int8Numbers& numbers = p.spec.numbers;
     const size_t count = static_cast<size_t>(p.rows() * s.co),

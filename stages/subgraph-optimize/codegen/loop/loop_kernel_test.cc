@@ -1,5 +1,5 @@
-// Kernels that are generated from the loops of nodes, beside the reference evaluator, for all
-// profiles that this CPU can run.
+// Kernels that are generated from the loops of nodes, beside the reference evaluator, for each
+// width of vectors.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Result<void> run_sample(const loop::LoopGraph& graph, std::span<const int64_t> s
   const bool all = std::getenv("SLUICE_ALL_LOOPS") != nullptr;
   if (!all && call % kSample != 0) return loop::interpret(graph, sizes, operands);
   return run_loop_kernel(graph, sizes, operands,
-                         profiles_of_this_cpu()[(call / kSample) % profiles_of_this_cpu().size()]);
+                         loop_profiles()[(call / kSample) % loop_profiles().size()]);
 }
 
 // All cases of common/loop/lower run generated kernels here.
@@ -40,8 +40,7 @@ class LoopKernelTest : public testing::TestWithParam<size_t> {
   // What differs between the generated kernel and the evaluator. last_cache_bytes: 0: those of the
   // profile.
   std::string difference(const LoweringCase& test, int64_t last_cache_bytes = 0) {
-    if (GetParam() >= profiles_of_this_cpu().size()) return {};
-    DeviceProfile profile = profiles_of_this_cpu()[GetParam()];
+    DeviceProfile profile = loop_profiles()[GetParam()];
     if (last_cache_bytes > 0) profile.last_cache_bytes = last_cache_bytes;
     loop::set_loops_runner({[&](const loop::LoopGraph& graph, std::span<const int64_t> sizes,
                                 std::span<std::byte* const> operands) {
@@ -214,7 +213,7 @@ TEST_P(LoopKernelTest, ReductionsOverAxesOfAnOperand) {
       test.ranges["x"] = {-1, 1};
       test.values["k"] = axes;
       EXPECT_EQ(difference(test), "") << op << axis;
-      if (axis != 1 || GetParam() >= profiles_of_this_cpu().size()) continue;
+      if (axis != 1) continue;
       test.graphs =
           one_node("%x: f32[19, 33, N], %k: i64[1]", "%y: f32[19, 1, N] = " + op + "(%x, %k)");
       test.sizes = {{"N", 47}};

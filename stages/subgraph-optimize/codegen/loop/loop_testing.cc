@@ -8,6 +8,7 @@
 #include <deque>
 #include <stdexcept>
 
+#include "common/loop/interpreter.h"
 #include "common/target/kernel_specification.h"
 #include "stages/subgraph-optimize/codegen/codegen_testing.h"
 #include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
@@ -74,15 +75,9 @@ void run_guarded(RunnableKernel& kernel, loop::LoopGraph graph, std::span<const 
 
 }  // namespace
 
-const std::vector<DeviceProfile>& profiles_of_this_cpu() {
-  static const std::vector<DeviceProfile> all = [] {
-    std::vector<DeviceProfile> able;
-    for (const char* name : {"cpu-avx512", "cpu-avx2", "cpu-generic"}) {
-      DeviceProfile profile = *get_profile(name);
-      if (cpu_supports(profile.isa)) able.push_back(std::move(profile));
-    }
-    return able;
-  }();
+const std::vector<DeviceProfile>& loop_profiles() {
+  static const std::vector<DeviceProfile> all = {
+      *get_profile("cpu-avx512"), *get_profile("cpu-avx2"), *get_profile("cpu-generic")};
   return all;
 }
 
@@ -92,6 +87,7 @@ Result<void> run_loop_kernel(const loop::LoopGraph& graph, std::span<const int64
       const GeneratedKernel kernel,
       generate_loops(specification_text(graph, profile, MathPrecision::kDefault), "test"));
   SLUICE_ASSIGN(RunnableKernel runnable, RunnableKernel::load(kernel));
+  if (!cpu_supports(profile.isa)) return loop::interpret(graph, sizes, operands);
   try {
     for (const Side side : {Side::kBefore, Side::kBehind})
       run_guarded(runnable, graph, sizes, operands, side);
