@@ -7,6 +7,8 @@ as RECEIVER says, and what merely carries fields along is in CARRIERS.
 """
 import re
 
+from file_kinds import is_bench, is_test
+
 # struct -> header, how variables of it are called, the table of graph.fbs that holds the same
 # fields (None: no file does).
 STRUCTS = {
@@ -23,11 +25,10 @@ ANNOTATIONS, OPTIONS = "common/ir/annotation.cc", "common/base/options.cc"
 # What build takes from a graph into a message is read there; that the loader reads the message is
 # asked of the message.
 EMITTERS = "stages/build/package/emit_"
-# Code that carries fields along without acting on them, and tests, which act on nothing.
+# Code that carries fields along without acting on them. Neither do tests and benchmarks act.
 CARRIERS = ("common/text/", "common/graphfile/", "common/tools/", "common/verify/", "common/ir/",
             "common/target/profile", "tests/", "common/omfile/verify_",
             EMITTERS)
-CARRIER_ENDINGS = ("_test.cc", "_testing.cc", "_testing.h", "_bench.cc")
 # What the verifier compares a graph with, and nothing else could know.
 FOR_VERIFIER = {"Placement.layouts": "how the operands lay that a kernel was made for"}
 # What is told to people is read by them, and is what these fields are for.
@@ -63,7 +64,7 @@ def check_fields(files):
 
 def acts(path):
     return (path.endswith((".cc", ".h")) and not path.startswith(CARRIERS) and
-            not path.endswith(CARRIER_ENDINGS))
+            not is_test(path) and not is_bench(path))
 
 
 def without_digests(text):
@@ -119,7 +120,7 @@ def check_options(files):
     if OPTIONS not in files:
         return
     asking = "\n".join(text for path, text in files.items() if path.endswith((".cc", ".h")) and
-                       not path.endswith(CARRIER_ENDINGS))
+                       not is_test(path) and not is_bench(path))
     for name in re.findall(r'OptionRow\{"([a-z-]+)"', files[OPTIONS]):
         if not re.search(rf'(?:\b(?:text|flag|integer|list|find)\(|== )"{name}"', asking):
             yield f"{OPTIONS}: nothing asks for option '{name}'"

@@ -3,9 +3,11 @@ no two of them may give the same name to something of their own. check_tree.py c
 import os
 import re
 
+from file_kinds import is_bench
+
 # Mains of a folder are of different programs, and nothing is compiled together in folders of small
 # ones.
-MAINS = ("/main.cc", "_main.cc", "_bench.cc", "_sweep.cc")
+MAINS = ("/main.cc", "_main.cc")
 ALONE = ("tests/", "scripts/")
 
 NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'
@@ -22,7 +24,8 @@ def check_local_names(files):
     """Yields a line for each name that two files of a folder, or two tests of it, have."""
     owners = {}
     for path, text in files.items():
-        if path.endswith(".cc") and not path.endswith(MAINS) and not path.startswith(ALONE):
+        if (path.endswith(".cc") and not path.endswith(MAINS) and not is_bench(path) and
+            not path.startswith(ALONE)):
             for name in local_names(text):
                 place = os.path.dirname(path), path.endswith("_test.cc"), name
                 owners.setdefault(place, []).append(path)

@@ -7,6 +7,8 @@ ordinary English is left alone.
 import os
 import re
 
+from file_kinds import is_test
+
 COLUMNS = 100
 
 # part of an identifier -> the word that the code uses
@@ -90,8 +92,7 @@ def check_prose(path, text):
 
 def check_attributes(path, text):
     """Attributes are read by the names of common/ops/attributes.def, not by strings."""
-    if path.endswith(("_test.cc", "_testing.cc", "_fuzz.cc")) or not path.startswith(
-            ("common/", "stages/", "runtime/")):
+    if is_test(path) or not path.startswith(("common/", "stages/", "runtime/")):
         return
     if os.path.basename(path) in ("old_attributes.h", "attribute.h"):
         return

@@ -12,6 +12,7 @@ import sys
 from check_fields import check_fields
 from check_local_names import check_local_names
 from check_style import check_style
+from file_kinds import is_bench, is_test
 
 # ---- which folder may include which (docs: the arrow of the design, section 1) -------------------
 
@@ -62,7 +63,7 @@ ALLOWED = {
     "scripts": [BASE, TENSORFILE],
     "tests": ["common", "runtime", "stages", "orchestrator/farm/farm_job.h"],
 }
-# A test beside its code, and x_testing.h shared by several, may also read and print graphs,
+# A test beside its code, and what several share in testing/, may also read and print graphs,
 # evaluate and verify them; those of stages may call kernels.
 ALSO_IN_TESTS = {
     "common": UP_TO_PASS + [OMFILE],
@@ -71,7 +72,6 @@ ALSO_IN_TESTS = {
     "runtime": UP_TO_PASS + [OMFILE],
     "orchestrator": [],
 }
-TEST_ENDINGS = ("_test.cc", "_testing.cc", "_testing.h")
 
 # Headers of other projects that only some files may include: pattern -> folders or files.
 ONLY_IN = {
@@ -112,10 +112,12 @@ def check_layers(path, text):
                                   "tests/")):
             continue
         allowed = ALLOWED.get(own, []) + [own_root(path)]
-        if path.endswith(TEST_ENDINGS):
+        if is_test(path):
             allowed = allowed + ALSO_IN_TESTS.get(path.split("/")[0], [])
         if own is None or not any(inside(header, place) for place in allowed):
             yield f"{path}:{line}: {own or folder} may not include {header}"
+        if is_test(header) and not (is_test(path) or is_bench(path) or path.startswith("tests/")):
+            yield f"{path}:{line}: only tests and benchmarks may include {header}"
 
 
 def includes(text):

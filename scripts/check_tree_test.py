@@ -52,6 +52,10 @@ def check_that_unread_fields_are_found():
     assert field_faults(reader, "placement.label",
                         "digest.add(placement.label);"), "in a digest alone"
     assert field_faults(reader, "profile_.l2_bytes", "0"), "a member of profiles"
+    for path in ("stages/partition/cut_test.cc", "stages/partition/testing/cuts.h",
+                 "stages/partition/bench/cut.cc"):
+        assert list(check_fields.check_fields({
+            **FIELDS, reader: "", path: FIELDS[reader]})), f"read by {path} alone"
     assert field_faults(profile, "int64_t l2", "bool prefetch = false;\n"
                         "  int64_t l2"), "a new member of profiles"
     assert len(field_faults(placement, "  std::string label", "  bool fast = false;\n"
@@ -118,7 +122,8 @@ def check_that_style_is_checked():
     for literal in ('node.find_attribute("axis")', 'call.int_attribute("axis", 0)',
                     'node.get(IntAttribute{"axis"})', 'node.set_attribute( "axis", 1)'):
         assert faults("common/a.cc", literal + ";\n"), literal
-    assert not faults("common/a_test.cc", 'node.set_attribute("axis", 1);\n')
+    for path in ("common/a_test.cc", "common/testing/a.h"):
+        assert not faults(path, 'node.set_attribute("axis", 1);\n')
 
 
 def check_that_equal_names_are_found():
@@ -140,6 +145,8 @@ def check_that_equal_names_are_found():
                     own % text, own % text), text
         assert not faults(own % text, own % text, "common/ir/x/b.cc"), "another folder"
         assert not faults(own % text, own % text, "common/ir/a_test.cc"), "a test"
+    assert not list(check_local_names.check_local_names(
+        {f"common/ir/bench/{name}.cc": own % "int f();" for name in "ab"})), "programs"
     assert faults("static int f() {}", own % "int g() { return 1; }\nint f;"), "static"
     assert faults("constexpr int kA = 1;", own % "int kA;"), "a constant"
     assert not faults("int A::f() { int i = 1; }", "int B::f() { int i = 1; }"), "members"
@@ -160,6 +167,12 @@ def main():
                         "nlohmann/json.hpp"), "a header with one home was included elsewhere"
     assert layer_faults("common/ir/graph_test.cc",
                         "common/text/parser.h") == [], "a test may parse text"
+    assert layer_faults("common/ir/testing/random.h",
+                        "common/text/parser.h") == [], "what tests share may do the same"
+    assert layer_faults("common/ir/graph.cc",
+                        "common/ir/testing/random.h"), "a product included what tests share"
+    for path in ("common/ir/graph_test.cc", "common/ir/bench/copy.cc", "tests/fuzz/graph.cc"):
+        assert layer_faults(path, "common/ir/testing/random.h") == [], path
     assert layer_faults("nowhere/x.cc", "common/ir/graph.h"), "a folder without a row in the table"
     assert (list(check.check_words("a.cc", "// TO" "DO later\n")) and
             not list(check.check_words("a.cc", "// todo list of methods\n")))

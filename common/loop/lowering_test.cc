@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "common/base/result.h"
-#include "common/loop/lowering_testing.h"
+#include "common/loop/testing/lowering_case.h"
 
 namespace sluice::loop {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 
 namespace sluice {
 namespace {

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "common/omcheck/memory_checker.h"
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 
 namespace sluice {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/omcheck/memory_checker.h"
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 
 namespace sluice {
 namespace {

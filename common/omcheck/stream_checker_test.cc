@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/omfile/three_streams_testing.h"
+#include "common/omfile/testing/three_streams.h"
 
 namespace sluice {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <numeric>
 
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 #include "common/omfile/verify_model.h"
 
 namespace sluice {

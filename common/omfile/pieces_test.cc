@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "common/omfile/bind_part.h"
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 #include "common/omfile/verify_model.h"
 #include "common/symbolic/expression.h"
 

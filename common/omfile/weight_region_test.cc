@@ -13,7 +13,7 @@
 #include "common/base/test_folder.h"
 #include "common/base/weights_place.h"
 #include "common/omfile/external_weights.h"
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 
 namespace sluice {
 namespace {

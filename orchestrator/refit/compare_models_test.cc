@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "common/base/dtype.h"
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 
 namespace sluice {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 
 namespace sluice {
 namespace {

@@ -6,7 +6,7 @@
 #include "common/store/store_pins.h"
 #include "gmock/gmock.h"
 #include "orchestrator/store/limit.h"
-#include "orchestrator/store/store_testing.h"
+#include "orchestrator/store/testing/store_folder.h"
 
 namespace sluice {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "gmock/gmock.h"
-#include "orchestrator/store/store_testing.h"
+#include "orchestrator/store/testing/store_folder.h"
 
 namespace sluice {
 namespace {

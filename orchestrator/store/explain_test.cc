@@ -4,7 +4,7 @@
 #include "common/graphfile/header.h"
 #include "gmock/gmock.h"
 #include "orchestrator/store/find_record.h"
-#include "orchestrator/store/store_testing.h"
+#include "orchestrator/store/testing/store_folder.h"
 
 namespace sluice {
 namespace {

@@ -4,7 +4,7 @@
 #include "common/base/store_size.h"
 #include "gmock/gmock.h"
 #include "orchestrator/store/limit.h"
-#include "orchestrator/store/store_testing.h"
+#include "orchestrator/store/testing/store_folder.h"
 
 namespace sluice {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "orchestrator/store/content.h"
-#include "orchestrator/store/store_testing.h"
+#include "orchestrator/store/testing/store_folder.h"
 
 namespace sluice {
 namespace {

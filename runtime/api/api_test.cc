@@ -8,7 +8,7 @@
 
 #include "common/base/tensor.h"
 #include "common/base/test_folder.h"
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 #include "runtime/api/sluice.hpp"
 
 namespace sluice {

@@ -5,7 +5,7 @@
 #include <array>
 #include <thread>
 
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 #include "common/symbolic/expression.h"
 
 namespace sluice {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "common/base/tensor.h"
-#include "common/omfile/three_streams_testing.h"
+#include "common/omfile/testing/three_streams.h"
 #include "runtime/executor/static_model.h"
 
 namespace sluice {

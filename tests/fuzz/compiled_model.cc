@@ -9,8 +9,8 @@
 #include "common/base/files.h"
 #include "common/base/weights_place.h"
 #include "common/omfile/external_weights.h"
-#include "common/omfile/model_builder_testing.h"
 #include "common/omfile/om_bindings.h"
+#include "common/omfile/testing/model_builder.h"
 #include "runtime/executor/hybrid_run.h"
 #include "runtime/executor/run.h"
 

@@ -5,7 +5,7 @@
 
 #include "common/base/files.h"
 #include "common/base/test_folder.h"
-#include "common/omfile/three_streams_testing.h"
+#include "common/omfile/testing/three_streams.h"
 #include "common/tools/om_text.h"
 #include "common/tools/verify_file.h"
 

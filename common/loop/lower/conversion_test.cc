@@ -1,7 +1,7 @@
 #include <bit>
 #include <cstring>
 
-#include "common/loop/lower/family_testing.h"
+#include "common/loop/testing/family_case.h"
 
 namespace sluice::loop {
 namespace {

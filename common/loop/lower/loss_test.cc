@@ -1,4 +1,4 @@
-#include "common/loop/lower/family_testing.h"
+#include "common/loop/testing/family_case.h"
 
 namespace sluice::loop {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/loop/lower/rows_testing.h"
+#include "common/loop/testing/node_form.h"
 
 namespace sluice::loop {
 namespace {

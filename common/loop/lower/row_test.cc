@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/loop/lowering_testing.h"
+#include "common/loop/testing/lowering_case.h"
 
 namespace sluice::loop {
 namespace {

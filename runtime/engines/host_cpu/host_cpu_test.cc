@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "common/graphfile/graphfile.h"
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 #include "common/text/text.h"
 #include "runtime/executor/hybrid_run.h"
 #include "runtime/executor/run.h"

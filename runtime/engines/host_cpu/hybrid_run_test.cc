@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "common/graphfile/graphfile.h"
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 #include "common/symbolic/expression.h"
 #include "common/text/text.h"
 

@@ -7,7 +7,7 @@
 
 #include "stages/build/memory/live_peak.h"
 #include "stages/build/memory/planners/dense_tasks.h"
-#include "stages/build/memory/planners/planners_testing.h"
+#include "stages/build/memory/testing/offset_plans.h"
 
 namespace sluice {
 namespace {

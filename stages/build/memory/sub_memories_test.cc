@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "stages/build/memory/planners/planners_testing.h"
+#include "stages/build/memory/testing/offset_plans.h"
 
 namespace sluice {
 namespace {

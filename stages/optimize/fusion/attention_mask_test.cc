@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "stages/optimize/fusion/attention_testing.h"
+#include "stages/optimize/testing/attention_graphs.h"
 
 namespace sluice {
 namespace {

@@ -3,7 +3,7 @@
 #include <regex>
 #include <string>
 
-#include "stages/optimize/fusion/attention_testing.h"
+#include "stages/optimize/testing/attention_graphs.h"
 
 namespace sluice {
 namespace {

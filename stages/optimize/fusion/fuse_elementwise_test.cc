@@ -8,7 +8,7 @@
 #include "common/ops/attributes.h"
 #include "common/text/text.h"
 #include "stages/optimize/fusion/fusion.h"
-#include "stages/optimize/optimize_testing.h"
+#include "stages/optimize/testing/rewrites.h"
 
 namespace sluice {
 namespace {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "stages/optimize/optimize_testing.h"
 #include "stages/optimize/passes/attention_parts.h"
 #include "stages/optimize/passes/passes.h"
+#include "stages/optimize/testing/rewrites.h"
 
 namespace sluice {
 namespace {

@@ -3,8 +3,8 @@
 #include <map>
 #include <string>
 
-#include "stages/optimize/optimize_testing.h"
 #include "stages/optimize/passes/passes.h"
+#include "stages/optimize/testing/rewrites.h"
 
 namespace sluice {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
-#include "stages/optimize/optimize_testing.h"
 #include "stages/optimize/passes/passes.h"
 #include "stages/optimize/passes/transposed_phases.h"
+#include "stages/optimize/testing/rewrites.h"
 
 namespace sluice {
 namespace {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "stages/optimize/optimize_testing.h"
 #include "stages/optimize/passes/passes.h"
+#include "stages/optimize/testing/rewrites.h"
 
 namespace sluice {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "stages/preprocess/passes/passes_testing.h"
+#include "stages/preprocess/testing/after_pass.h"
 
 namespace sluice {
 namespace {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "stages/preprocess/passes/passes_testing.h"
+#include "stages/preprocess/testing/after_pass.h"
 
 namespace sluice {
 namespace {

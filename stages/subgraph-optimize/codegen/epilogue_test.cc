@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "common/loop/interpreter.h"
-#include "stages/subgraph-optimize/codegen/codegen_testing.h"
-#include "stages/subgraph-optimize/codegen/kernel_test.h"
+#include "stages/subgraph-optimize/codegen/testing/kernel_test.h"
+#include "stages/subgraph-optimize/codegen/testing/kernels.h"
 
 namespace sluice {
 namespace {

@@ -8,7 +8,7 @@
 #include "stages/build/memory/live_peak.h"
 #include "stages/build/memory/plan_offsets.h"
 #include "stages/build/memory/planners/dense_tasks.h"
-#include "stages/build/memory/planners/planners_testing.h"
+#include "stages/build/memory/testing/offset_plans.h"
 
 namespace sluice {
 namespace {

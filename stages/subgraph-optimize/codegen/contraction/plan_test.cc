@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "stages/subgraph-optimize/codegen/codegen_testing.h"
+#include "stages/subgraph-optimize/codegen/testing/kernels.h"
 
 namespace sluice {
 namespace {

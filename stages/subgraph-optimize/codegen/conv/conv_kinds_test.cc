@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stages/subgraph-optimize/codegen/codegen_testing.h"
-#include "stages/subgraph-optimize/codegen/kernel_test.h"
+#include "stages/subgraph-optimize/codegen/testing/kernel_test.h"
+#include "stages/subgraph-optimize/codegen/testing/kernels.h"
 
 namespace sluice {
 namespace {

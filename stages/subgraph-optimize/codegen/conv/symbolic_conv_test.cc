@@ -6,8 +6,8 @@
 #include <cmath>
 #include <tuple>
 
-#include "stages/subgraph-optimize/codegen/codegen_testing.h"
-#include "stages/subgraph-optimize/codegen/kernel_test.h"
+#include "stages/subgraph-optimize/codegen/testing/kernel_test.h"
+#include "stages/subgraph-optimize/codegen/testing/kernels.h"
 
 namespace sluice {
 namespace {

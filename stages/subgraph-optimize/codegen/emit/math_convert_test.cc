@@ -5,8 +5,8 @@
 
 #include "common/eval/number.h"
 #include "runtime/device/flush_denormals.h"
-#include "stages/subgraph-optimize/codegen/emit/math_testing.h"
-#include "stages/subgraph-optimize/codegen/kernel_test.h"
+#include "stages/subgraph-optimize/codegen/testing/kernel_test.h"
+#include "stages/subgraph-optimize/codegen/testing/math_functions.h"
 
 namespace sluice {
 namespace {

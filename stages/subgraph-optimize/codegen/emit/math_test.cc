@@ -3,8 +3,8 @@
 #include <bit>
 #include <cmath>
 
-#include "stages/subgraph-optimize/codegen/emit/math_testing.h"
-#include "stages/subgraph-optimize/codegen/kernel_test.h"
+#include "stages/subgraph-optimize/codegen/testing/kernel_test.h"
+#include "stages/subgraph-optimize/codegen/testing/math_functions.h"
 
 namespace sluice {
 namespace {

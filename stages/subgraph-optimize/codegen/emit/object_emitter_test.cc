@@ -6,9 +6,9 @@
 #include "common/loop/packing.h"
 #include "common/target/kernel_specification.h"
 #include "stages/subgraph-optimize/codegen/codegen.h"
-#include "stages/subgraph-optimize/codegen/codegen_testing.h"
 #include "stages/subgraph-optimize/codegen/epilogue_builder.h"
 #include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
+#include "stages/subgraph-optimize/codegen/testing/kernels.h"
 
 namespace sluice {
 namespace {

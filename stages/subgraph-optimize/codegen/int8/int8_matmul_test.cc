@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "stages/subgraph-optimize/codegen/codegen_testing.h"
 #include "stages/subgraph-optimize/codegen/int8/int8.h"
-#include "stages/subgraph-optimize/codegen/kernel_test.h"
+#include "stages/subgraph-optimize/codegen/testing/kernel_test.h"
+#include "stages/subgraph-optimize/codegen/testing/kernels.h"
 
 namespace sluice {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "common/loop/interpreter.h"
-#include "common/loop/lowering_testing.h"
-#include "stages/subgraph-optimize/codegen/loop/loop_testing.h"
+#include "common/loop/testing/lowering_case.h"
+#include "stages/subgraph-optimize/codegen/testing/loop_kernels.h"
 
 namespace sluice {
 namespace {

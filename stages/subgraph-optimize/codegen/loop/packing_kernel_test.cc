@@ -7,7 +7,7 @@
 #include "common/loop/interpreter.h"
 #include "common/loop/packing.h"
 #include "common/loop/text.h"
-#include "stages/subgraph-optimize/codegen/loop/loop_testing.h"
+#include "stages/subgraph-optimize/codegen/testing/loop_kernels.h"
 
 namespace sluice {
 namespace {

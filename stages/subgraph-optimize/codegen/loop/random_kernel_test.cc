@@ -10,10 +10,10 @@
 
 #include "common/base/half.h"
 #include "common/loop/interpreter.h"
-#include "common/loop/random_loops.h"
 #include "common/loop/scalar_value.h"
+#include "common/loop/testing/random_loops.h"
 #include "common/loop/text.h"
-#include "stages/subgraph-optimize/codegen/loop/loop_testing.h"
+#include "stages/subgraph-optimize/codegen/testing/loop_kernels.h"
 
 namespace sluice {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stages/subgraph-optimize/codegen/codegen_testing.h"
-#include "stages/subgraph-optimize/codegen/kernel_test.h"
-#include "stages/subgraph-optimize/codegen/recurrent/recurrent_testing.h"
+#include "stages/subgraph-optimize/codegen/testing/kernel_test.h"
+#include "stages/subgraph-optimize/codegen/testing/kernels.h"
+#include "stages/subgraph-optimize/codegen/testing/reference_recurrent.h"
 
 namespace sluice {
 namespace {

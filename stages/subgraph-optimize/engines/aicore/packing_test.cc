@@ -9,7 +9,7 @@
 
 #include "common/eval/eval.h"
 #include "common/loop/interpreter.h"
-#include "stages/subgraph-optimize/codegen/codegen_testing.h"
+#include "stages/subgraph-optimize/codegen/testing/kernels.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 
 namespace sluice {

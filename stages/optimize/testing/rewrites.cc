@@ -1,4 +1,4 @@
-#include "stages/optimize/optimize_testing.h"
+#include "stages/optimize/testing/rewrites.h"
 
 #include <gtest/gtest.h>
 

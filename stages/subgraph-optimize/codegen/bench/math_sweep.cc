@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "stages/subgraph-optimize/codegen/emit/math_testing.h"
-#include "stages/subgraph-optimize/codegen/kernel_timing.h"
+#include "stages/subgraph-optimize/codegen/testing/kernel_timing.h"
+#include "stages/subgraph-optimize/codegen/testing/math_functions.h"
 
 namespace sluice {
 namespace {

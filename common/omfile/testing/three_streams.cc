@@ -1,4 +1,4 @@
-#include "common/omfile/three_streams_testing.h"
+#include "common/omfile/testing/three_streams.h"
 
 namespace sluice::testing {
 namespace {

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 
 namespace sluice::testing {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "stages/subgraph-optimize/codegen/codegen_testing.h"
 #include "stages/subgraph-optimize/codegen/emit/math.h"
+#include "stages/subgraph-optimize/codegen/testing/kernels.h"
 
 namespace sluice {
 

@@ -1,4 +1,4 @@
-#include "common/loop/random_loops.h"
+#include "common/loop/testing/random_loops.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "common/base/half.h"
-#include "common/loop/random_values.h"
 #include "common/loop/scalar_value.h"
+#include "common/loop/testing/random_values.h"
 
 namespace sluice::loop {
 namespace {

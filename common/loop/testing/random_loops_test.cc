@@ -1,4 +1,4 @@
-#include "common/loop/random_loops.h"
+#include "common/loop/testing/random_loops.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "common/loop/random_values.h"
+#include "common/loop/testing/random_values.h"
 
 #include <algorithm>
 #include <bit>

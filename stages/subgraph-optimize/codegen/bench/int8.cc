@@ -2,12 +2,13 @@
 // narrow ones, and of two matrices that the kernel packs (Int8MatMulSpec).
 //
 //   int8_bench [profile]
+#include "stages/subgraph-optimize/codegen/int8/int8.h"
+
 #include <cstdio>
 #include <cstring>
 
 #include "fmt/format.h"
-#include "stages/subgraph-optimize/codegen/int8/int8.h"
-#include "stages/subgraph-optimize/codegen/kernel_timing.h"
+#include "stages/subgraph-optimize/codegen/testing/kernel_timing.h"
 
 namespace sluice {
 namespace {

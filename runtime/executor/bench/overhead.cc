@@ -15,7 +15,7 @@
 #include <ctime>
 
 #include "common/base/cores.h"
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 #include "runtime/executor/run.h"
 
 namespace sluice {

@@ -1,4 +1,4 @@
-#include "stages/subgraph-optimize/codegen/emit/math_testing.h"
+#include "stages/subgraph-optimize/codegen/testing/math_functions.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 
 #include "common/base/scratch_folder.h"
 #include "common/omfile/pieces.h"

@@ -11,8 +11,8 @@
 
 #include "fmt/format.h"
 #include "stages/subgraph-optimize/codegen/attention/attention.h"
-#include "stages/subgraph-optimize/codegen/kernel_timing.h"
 #include "stages/subgraph-optimize/codegen/recurrent/recurrent.h"
+#include "stages/subgraph-optimize/codegen/testing/kernel_timing.h"
 
 namespace sluice {
 namespace {

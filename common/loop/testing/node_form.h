@@ -1,10 +1,10 @@
 // Compares forms of a node with constant inputs with the evaluator, in fewer words than
-// family_testing.h: dtypes, sizes and values are those of whole tables of forms.
+// family_case.h: dtypes, sizes and values are those of whole tables of forms.
 #pragma once
 
 #include <cstring>
 
-#include "common/loop/lower/family_testing.h"
+#include "common/loop/testing/family_case.h"
 
 namespace sluice::loop {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "stages/optimize/fusion/fusion.h"
-#include "stages/optimize/optimize_testing.h"
+#include "stages/optimize/testing/rewrites.h"
 
 namespace sluice {
 

@@ -1,5 +1,5 @@
 // Writes the model that sluice_test.py runs: y = x, f32 2x3.
-#include "common/omfile/model_builder_testing.h"
+#include "common/omfile/testing/model_builder.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/loop/lowering_testing.h"
+#include "common/loop/testing/lowering_case.h"
 
 namespace sluice::loop {
 

@@ -3,6 +3,8 @@
 // MFLOP, worst first, on one thread.
 //
 //   conv_kinds_bench [profile] [mobilenet|layout|first|symbolic|sweep] [count] [seed]
+#include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -10,8 +12,7 @@
 #include <memory>
 
 #include "fmt/format.h"
-#include "stages/subgraph-optimize/codegen/conv/conv_kinds.h"
-#include "stages/subgraph-optimize/codegen/kernel_timing.h"
+#include "stages/subgraph-optimize/codegen/testing/kernel_timing.h"
 
 namespace sluice {
 namespace {

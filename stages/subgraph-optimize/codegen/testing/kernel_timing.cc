@@ -1,4 +1,4 @@
-#include "stages/subgraph-optimize/codegen/kernel_timing.h"
+#include "stages/subgraph-optimize/codegen/testing/kernel_timing.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "stages/subgraph-optimize/codegen/codegen_testing.h"
+#include "stages/subgraph-optimize/codegen/testing/kernels.h"
 
 namespace sluice {
 

@@ -1,4 +1,4 @@
-#include "stages/subgraph-optimize/codegen/recurrent/recurrent_testing.h"
+#include "stages/subgraph-optimize/codegen/testing/reference_recurrent.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "stages/subgraph-optimize/codegen/codegen_testing.h"
+#include "stages/subgraph-optimize/codegen/testing/kernels.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "stages/subgraph-optimize/codegen/loop/loop_testing.h"
+#include "stages/subgraph-optimize/codegen/testing/loop_kernels.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@
 
 #include "common/loop/interpreter.h"
 #include "common/target/kernel_specification.h"
-#include "stages/subgraph-optimize/codegen/codegen_testing.h"
 #include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
+#include "stages/subgraph-optimize/codegen/testing/kernels.h"
 
 namespace sluice {
 namespace {

@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "fmt/format.h"
-#include "stages/subgraph-optimize/codegen/kernel_timing.h"
+#include "stages/subgraph-optimize/codegen/testing/kernel_timing.h"
 
 namespace sluice {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/loop/lowering_testing.h"
+#include "common/loop/testing/lowering_case.h"
 
 #include <algorithm>
 #include <cmath>
