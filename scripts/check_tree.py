@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Checks the tracked files for scripts/check: layers, names, words, links, dependencies, fields.
+"""Checks the tracked files for scripts/check: layers, names, words, links, dependencies, folders,
+fields.
 Prints one line for each fault and exits 7 if there is any.
 
 The tables come first; the checks below only apply them.
@@ -218,6 +219,22 @@ def check_dependencies(files):
         yield f"dependency '{package}': {where}"
 
 
+TOUR = "docs/tour.md"
+
+
+def check_folders(files):
+    """The tour's table names each folder that has files: a name without a slash names all folders
+    that are called so, NAME stands for any name."""
+    table = files.get(TOUR, "").partition("\n## The folders\n")[2]
+    cells = re.findall(r"^\| (`.*?) \|", table, re.M)
+    names = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+    anywhere = {name for name in names if "/" not in name}
+    for folder in sorted({os.path.dirname(path) for path in files} - {""}):
+        if os.path.basename(folder) not in anywhere and not any(
+                re.fullmatch(re.escape(name).replace("NAME", "[^/]+"), folder) for name in names):
+            yield f"{TOUR}: the table of folders does not name {folder}"
+
+
 LINK = re.compile(r"\]\(([^)\s#]*)(#[^)\s]*)?\)")
 
 
@@ -282,8 +299,8 @@ def main():
               for fault in check(path, text)]
     faults += [f"scripts/check_tree.py: the table has {folder}, which does not exist"
                for folder in ALLOWED if not os.path.isdir(folder)]
-    faults += [*check_passes(files), *check_dependencies(files), *check_fields(files),
-               *check_local_names(files)]
+    faults += [*check_passes(files), *check_dependencies(files), *check_folders(files),
+               *check_fields(files), *check_local_names(files)]
     pages = [path for path in files if path.endswith(".md")]
     faults += [fault for path in pages for check in (check_links, check_paths)
                for fault in check(path, files)]

@@ -93,6 +93,21 @@ def check_that_broken_links_are_found():
     assert link_faults("```\n# Top\n```\n[a](#top)"), "a comment of a code block is no heading"
 
 
+def folder_faults(*folders):
+    tour = ("`x/y`\n## The folders\n\n| folder | contains |\n|---|---|\n| `common/ir`, `testing` "
+            "| graphs, as `z/z` has |\n| `stages/NAME` | stages |\n")
+    return list(check.check_folders({"docs/tour.md": tour + "| `docs` | pages |\n", "README.md": "",
+                                     **{f"{folder}/a.cc": "" for folder in folders}}))
+
+
+def check_that_folders_without_a_row_are_found():
+    assert folder_faults("common/ir", "stages/build", "stages/build/testing") == []
+    assert folder_faults("common/eval") == ["docs/tour.md: the table of folders does not name "
+                                            "common/eval"]
+    for folder in ("x/y", "z/z", "common/ir/x", "stages/build/passes", "stages", "ir"):
+        assert len(folder_faults(folder)) == 1, folder
+
+
 def layer_faults(path, include):
     return list(check.check_layers(path, f'#include "{include}"\n'))
 
@@ -185,6 +200,7 @@ def main():
     check_that_style_is_checked()
     check_that_unread_fields_are_found()
     check_that_broken_links_are_found()
+    check_that_folders_without_a_row_are_found()
     assert pass_faults() == []
     assert pass_faults(fold_pair__cc=None), "no file"
     assert pass_faults(passes__h="\n"), "no declaration"
