@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "common/base/parallel.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 
 namespace sluice {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "common/base/files.h"
 #include "common/base/memory.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "gtest/gtest.h"
 
 namespace sluice {

@@ -7,7 +7,7 @@
 
 #include "common/base/files.h"
 #include "common/base/store.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 
 namespace sluice {
 namespace {

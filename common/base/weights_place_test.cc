@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/files.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 
 namespace sluice {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <map>
 
-#include "common/eval/node_test.h"
+#include "common/eval/testing/node_test.h"
 
 namespace sluice {
 namespace {

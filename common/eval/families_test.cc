@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "common/eval/node_test.h"
+#include "common/eval/testing/node_test.h"
 
 namespace sluice {
 namespace {

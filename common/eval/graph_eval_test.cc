@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "common/eval/node_test.h"
+#include "common/eval/testing/node_test.h"
 #include "common/ops/attributes.h"
 
 namespace sluice {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "common/eval/node_test.h"
+#include "common/eval/testing/node_test.h"
 
 namespace sluice {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <random>
 
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "common/graphfile/header.h"
 #include "common/ops/attributes.h"
 

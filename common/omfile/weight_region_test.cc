@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "common/base/files.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "common/base/weights_place.h"
 #include "common/omfile/external_weights.h"
 #include "common/omfile/testing/model_builder.h"

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/ops/infer_test.h"
 #include "common/ops/op_table.h"
+#include "common/ops/testing/infer_test.h"
 
 namespace sluice {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <random>
 
-#include "common/ops/infer_test.h"
 #include "common/ops/op_table.h"
+#include "common/ops/testing/infer_test.h"
 
 namespace sluice {
 namespace {

@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "common/ops/attributes.h"
-#include "common/ops/infer_test.h"
+#include "common/ops/testing/infer_test.h"
 
 namespace sluice {
 namespace {

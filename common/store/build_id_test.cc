@@ -2,7 +2,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/files.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "gtest/gtest.h"
 
 namespace sluice {

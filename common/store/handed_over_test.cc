@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 
 namespace sluice {
 namespace {

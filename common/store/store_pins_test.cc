@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "common/base/files.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "gtest/gtest.h"
 
 namespace sluice {

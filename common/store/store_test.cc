@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "common/base/store.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

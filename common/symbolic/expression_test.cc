@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "common/symbolic/random_expression.h"
+#include "common/symbolic/testing/random_expression.h"
 
 namespace sluice {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "common/base/files.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "common/tensorfile/pb_maps.h"
 #include "common/tensorfile/tensorfile.h"
 

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "common/graphfile/graphfile.h"
-#include "common/symbolic/random_expression.h"
+#include "common/symbolic/testing/random_expression.h"
 #include "common/text/elements.h"
 
 namespace sluice {

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "common/base/files.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 
 namespace sluice {
 namespace {

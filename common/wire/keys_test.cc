@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "common/base/files.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "common/wire/allowed_keys.h"
 #include "common/wire/security.h"
 

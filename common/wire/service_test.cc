@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "common/base/files.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "common/wire/client.h"
 #include "common/wire/socket.h"
 

@@ -4,7 +4,7 @@
 
 #include "common/base/files.h"
 #include "common/base/store.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "common/wire/farm_frames.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,6 +1,6 @@
 #include "orchestrator/farm/holders.h"
 
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "gtest/gtest.h"
 #include "orchestrator/farm/artifacts.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/files.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "orchestrator/plan/stage_job.h"

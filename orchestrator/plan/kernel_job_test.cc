@@ -1,6 +1,6 @@
 #include "orchestrator/plan/kernel_job.h"
 
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -4,7 +4,7 @@
 
 #include "common/base/files.h"
 #include "common/base/store_size.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "gtest/gtest.h"
 
 namespace sluice {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "common/base/tensor.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "common/omfile/testing/model_builder.h"
 #include "runtime/api/sluice.hpp"
 

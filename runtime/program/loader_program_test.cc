@@ -7,7 +7,7 @@
 
 #include "common/base/files.h"
 #include "common/base/json.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "common/omfile/testing/model_builder.h"
 #include "common/tensorfile/binding.h"
 #include "common/tensorfile/tensorfile.h"

@@ -11,7 +11,7 @@
 
 #include "common/base/files.h"
 #include "common/base/store.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "common/store/store.h"
 #include "gtest/gtest.h"
 #include "orchestrator/store/file_system.h"

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "common/base/files.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 
 namespace sluice {
 namespace {

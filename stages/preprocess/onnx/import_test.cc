@@ -11,7 +11,7 @@
 #include <set>
 
 #include "common/base/files.h"
-#include "common/base/test_folder.h"
+#include "common/base/testing/test_folder.h"
 #include "common/ops/attributes.h"
 #include "stages/preprocess/onnx/external.h"
 
