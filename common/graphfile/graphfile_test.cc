@@ -9,6 +9,7 @@
 #include "common/base/testing/test_folder.h"
 #include "common/graphfile/header.h"
 #include "common/ops/attributes.h"
+#include "graph_generated.h"
 
 namespace sluice {
 namespace {
@@ -193,6 +194,42 @@ TEST(GraphFile, EveryDamagedByte) {
     }
   }
   EXPECT_GT(refused, static_cast<int>(bytes.size()) / 2);
+}
+
+// Lets an attribute of the first node say that its values begin elsewhere.
+Bytes with_values_at(Bytes bytes, std::string_view name, uint32_t first) {
+  const auto& file = *flatbuffers::GetRoot<fb::File>(bytes.data() + kGraphHeaderBytes);
+  const fb::Node& node = *file.graphs()->Get(0)->nodes()->Get(0);
+  const auto& ends = *file.attribute_names()->ends();
+  for (const fb::Attribute* row : *node.attributes()) {
+    const uint32_t begin = row->name() == 0 ? 0 : ends[row->name() - 1u];
+    const auto* names = reinterpret_cast<const char*>(file.attribute_names()->bytes()->data());
+    if (std::string_view(names + begin, ends[row->name()] - begin) != name) continue;
+    const auto at = reinterpret_cast<const std::byte*>(row) - bytes.data();
+    std::memcpy(bytes.data() + at + 4, &first, sizeof(first));
+  }
+  return bytes;
+}
+
+TEST(GraphFile, AnAttributeWhoseValuesAreNotThereIsNamed) {
+  Module module = example_module();
+  const Bytes bytes = written(module);
+  const std::pair<std::string, std::string> faults[] = {
+      {"anchor", "its values are at [100, 101) of the file's ints, expected in [0, 6)"},
+      {"f", "its values are at [100, 101) of the file's floats, expected in [0, 3)"},
+      {"fs", "its values are at [100, 102) of the file's floats, expected in [0, 3)"},
+      {"is", "its values are at [100, 102) of the file's ints, expected in [0, 6)"},
+      {"ss", "its values are at [100, 103) of the file's ints, expected in [0, 6)"},
+      {"body", "graph 100 is named, expected one of 3"},
+      {"s", "text 100 is named, expected one of 5"},
+      {"t", "type 100 is named, expected one of 7"},
+      {"v", "constant 100 is named, expected one of 5"}};
+  for (const auto& [name, fault] : faults) {
+    auto back = read(with_values_at(bytes, name, 100));
+    ASSERT_FALSE(back.ok()) << name;
+    EXPECT_EQ(back.error().message, "graph 'main': node 'fused node' (Fused): attribute '" + name +
+                                        "': the graph file is damaged: " + fault);
+  }
 }
 
 // Several words at once become small numbers, large ones or each other's: ids and counts that look

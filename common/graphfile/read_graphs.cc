@@ -80,7 +80,8 @@ class GraphReader {
   }
 
   Result<TypeId> type(uint32_t id) const {
-    if (id >= tables_.types.size()) return bad_file("a value has type {}", id);
+    if (id >= tables_.types.size())
+      return bad_file("type {} is named, expected one of {}", id, tables_.types.size());
     return tables_.types[id];
   }
 
@@ -232,26 +233,34 @@ class GraphReader {
 
   Result<std::string> string(int64_t id) {
     if (id < 0 || static_cast<uint64_t>(id) >= strings_.size())
-      return bad_file("an attribute names text {}", id);
+      return bad_file("text {} is named, expected one of {}", id, strings_.size());
     const std::string_view text = strings_[static_cast<size_t>(id)];
     SLUICE_TRY(text_budget_.charge(text.size(), 1));
     return std::string(text);
   }
 
-  Result<GraphRef> body(int64_t id, const Node& node) const {
-    if (id < 0 || id >= module_.graph_limit()) return bad_file("a node names graph {}", id);
+  Result<GraphRef> body(int64_t id) const {
+    if (id < 0 || id >= module_.graph_limit())
+      return bad_file("graph {} is named, expected one of {}", id, module_.graph_limit());
     const GraphRole role = module_.graph(static_cast<GraphId>(id)).role;
     const bool fits = id != 0 && role != GraphRole::kRoot && role != GraphRole::kExpression &&
                       module_.graph(static_cast<GraphId>(id)).owner() == nullptr;
-    if (!fits) return bad_file("{} names graph {}, which is no body of its own", node.label(), id);
+    if (!fits) return bad_file("graph {} is named, which is no body of its own", id);
     return GraphRef{static_cast<GraphId>(id)};
+  }
+
+  // Checks that `count` values from the attribute's first are in the pool of its kind.
+  static Result<void> check_pool(const fb::Attribute& row, uint64_t count, std::string_view pool,
+                                 size_t size) {
+    const uint64_t end = row.first() + count;
+    if (end <= size) return {};
+    return bad_file("its values are at [{}, {}) of the file's {}, expected in [0, {})", row.first(),
+                    end, pool, size);
   }
 
   // Returns `count` elements of the pool of ints.
   Result<std::vector<int64_t>> ints(const fb::Attribute& row) {
-    const uint64_t size = size_of(file_.ints());
-    if (uint64_t{row.first()} + row.count() > size)
-      return bad_file("an attribute lies outside its pool");
+    SLUICE_TRY(check_pool(row, row.count(), "ints", size_of(file_.ints())));
     SLUICE_TRY(budget_.charge(row.count(), sizeof(int64_t)));
     if (row.count() == 0) return std::vector<int64_t>();
     const auto first = file_.ints()->begin() + row.first();
@@ -259,25 +268,21 @@ class GraphReader {
   }
 
   Result<std::vector<float>> floats(const fb::Attribute& row) {
-    const uint64_t size = size_of(file_.floats());
-    if (uint64_t{row.first()} + row.count() > size)
-      return bad_file("an attribute lies outside its pool");
+    SLUICE_TRY(check_pool(row, row.count(), "floats", size_of(file_.floats())));
     SLUICE_TRY(budget_.charge(row.count(), sizeof(float)));
     if (row.count() == 0) return std::vector<float>();
     const auto first = file_.floats()->begin() + row.first();
     return std::vector<float>(first, first + row.count());
   }
 
-  Result<AttributeValue> attribute(const fb::Attribute& row, const Node& node) {
+  Result<AttributeValue> attribute(const fb::Attribute& row) {
     using Kind = fb::AttributeKind;
     switch (row.kind()) {
       case Kind::int_:
-        if (row.first() >= size_of(file_.ints()))
-          return bad_file("an attribute lies outside its pool");
+        SLUICE_TRY(check_pool(row, 1, "ints", size_of(file_.ints())));
         return AttributeValue(file_.ints()->Get(row.first()));
       case Kind::float_:
-        if (row.first() >= size_of(file_.floats()))
-          return bad_file("an attribute lies outside its pool");
+        SLUICE_TRY(check_pool(row, 1, "floats", size_of(file_.floats())));
         return AttributeValue(file_.floats()->Get(row.first()));
       case Kind::string_: {
         SLUICE_ASSIGN(std::string text, string(row.first()));
@@ -306,26 +311,28 @@ class GraphReader {
       }
       case Kind::segment:
         if (row.first() >= tables_.segments.size())
-          return bad_file("an attribute names constant {}", row.first());
+          return bad_file("constant {} is named, expected one of {}", row.first(),
+                          tables_.segments.size());
         return AttributeValue(SegmentRef{tables_.segments[row.first()]});
       case Kind::graph: {
-        SLUICE_ASSIGN(const GraphRef ref, body(row.first(), node));
+        SLUICE_ASSIGN(const GraphRef ref, body(row.first()));
         return AttributeValue(ref);
       }
       case Kind::graphs: {
         SLUICE_ASSIGN(const std::vector<int64_t> ids, ints(row));
         std::vector<GraphRef> refs;
         for (const int64_t id : ids) {
-          SLUICE_ASSIGN(const GraphRef ref, body(id, node));
+          SLUICE_ASSIGN(const GraphRef ref, body(id));
           for (const GraphRef other : refs) {
-            if (other == ref) return bad_file("{} names graph {} twice", node.label(), id);
+            if (other == ref) return bad_file("graph {} is named twice", id);
           }
           refs.push_back(ref);
         }
         return AttributeValue(std::move(refs));
       }
     }
-    return bad_file("an attribute has kind {}", static_cast<int>(row.kind()));
+    return bad_file("its kind is {}, expected at most {}", static_cast<int>(row.kind()),
+                    static_cast<int>(Kind::MAX));
   }
 
   Result<void> add_attribute(const fb::Attribute& row, Node& node) {
@@ -335,8 +342,12 @@ class GraphReader {
     const std::string_view name = attribute_names_[row.name()];
     if (!node.attributes().empty() && node.attributes().back().name >= name)
       return bad_file("attributes of {} are not sorted", node.label());
-    SLUICE_ASSIGN(AttributeValue value, attribute(row, node));
-    node.set_attribute(name, std::move(value));
+    auto value = attribute(row);
+    if (!value) {
+      return std::move(value).error().within(
+          fmt::format("graph '{}': {}: attribute '{}'", node.graph().name(), node.label(), name));
+    }
+    node.set_attribute(name, *std::move(value));
     return {};
   }
 
