@@ -24,10 +24,10 @@ inline void print_error(std::string_view program, const Error& error, bool json)
 
 // Prints the answer to --help and --version and returns the exit code; nullopt when the program is
 // to do its work.
-inline std::optional<int> answer_wish(const CommandLine& line, const std::string& program,
-                                      std::string_view usage) {
-  if (line.wish() == CommandLine::Wish::kHelp) return print_text(program, usage);
-  if (line.wish() == CommandLine::Wish::kVersion)
+inline std::optional<int> answer_request(const CommandLine& line, const std::string& program,
+                                         std::string_view usage) {
+  if (line.request() == CommandLine::Request::kHelp) return print_text(program, usage);
+  if (line.request() == CommandLine::Request::kVersion)
     return print_text(program, fmt::format("{} {}\n", program, kRelease));
   return std::nullopt;
 }

@@ -156,9 +156,9 @@ Result<CommandLine> CommandLine::parse(std::string_view usage, int argc, const c
     for (const auto& [name, value] : docopt::docopt_parse(grammar(usage), arguments))
       line.values_[name] = texts_of(value);
   } catch (const docopt::DocoptExitHelp&) {
-    line.wish_ = Wish::kHelp;
+    line.request_ = Request::kHelp;
   } catch (const docopt::DocoptExitVersion&) {
-    line.wish_ = Wish::kVersion;
+    line.request_ = Request::kVersion;
   } catch (const docopt::DocoptArgumentError& error) {
     return wrong_arguments(usage, arguments, error.what());
   } catch (const std::exception& error) {

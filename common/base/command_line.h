@@ -14,14 +14,14 @@ namespace sluice {
 
 class CommandLine {
  public:
-  enum class Wish { kRun, kHelp, kVersion };
+  enum class Request { kRun, kHelp, kVersion };
 
   // Parses the arguments. -q, --quiet, where the usage text has it, silences the log
   // (common/base/log.h). Errors: kUsage for wrong arguments, kBadOption for "--name=" without a
   // value, kInternal for a usage text that docopt cannot read. "-" is an ordinary argument.
   static Result<CommandLine> parse(std::string_view usage, int argc, const char* const* argv);
 
-  Wish wish() const { return wish_; }
+  Request request() const { return request_; }
   // Returns true when it was given, or has a default in the usage text.
   bool has(std::string_view name) const { return !list(name).empty(); }
   bool flag(std::string_view name) const;         // an option without value, or a command word
@@ -30,7 +30,7 @@ class CommandLine {
   const std::vector<std::string>& list(std::string_view name) const;
 
  private:
-  Wish wish_ = Wish::kRun;
+  Request request_ = Request::kRun;
   // By "--name", "-o" or "<name>"; a flag has one empty text.
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
 };

@@ -30,7 +30,7 @@ Result<CommandLine> parse(std::vector<const char*> arguments) {
 
 TEST(CommandLine, ValuesFlagsAndDefaults) {
   const CommandLine line = *parse({"--dim", "a=1", "in.onnx", "--dim=b=2", "-q"});
-  EXPECT_EQ(line.wish(), CommandLine::Wish::kRun);
+  EXPECT_EQ(line.request(), CommandLine::Request::kRun);
   EXPECT_EQ(line.text("-o"), "-");
   EXPECT_EQ(line.text("<in>"), "in.onnx");
   EXPECT_THAT(line.list("--dim"), ElementsAre("a=1", "b=2"));
@@ -48,8 +48,8 @@ TEST(CommandLine, NothingIsAnOptionBehindTwoDashes) {
 }
 
 TEST(CommandLine, HelpAndVersion) {
-  EXPECT_EQ(parse({"--help"})->wish(), CommandLine::Wish::kHelp);
-  EXPECT_EQ(parse({"--version"})->wish(), CommandLine::Wish::kVersion);
+  EXPECT_EQ(parse({"--help"})->request(), CommandLine::Request::kHelp);
+  EXPECT_EQ(parse({"--version"})->request(), CommandLine::Request::kVersion);
 }
 
 TEST(CommandLine, WrongArgumentsAreUsageErrors) {

@@ -74,8 +74,8 @@ Result<ParsedArguments> parse_arguments(int argc, char** argv, StageId stage,
   const std::string usage = std::string(own_usage) + std::string(kCommonOptions);
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(usage, argc, argv));
   ParsedArguments parsed;
-  if (line.wish() == CommandLine::Wish::kHelp) parsed.print = usage;
-  if (line.wish() == CommandLine::Wish::kVersion)
+  if (line.request() == CommandLine::Request::kHelp) parsed.print = usage;
+  if (line.request() == CommandLine::Request::kVersion)
     parsed.print = fmt::format("sluice-{} {}\n", stage_name(stage), kRelease);
   parsed.list_passes = line.flag("--list-passes");
   StageArgs& args = parsed.args;

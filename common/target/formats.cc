@@ -12,8 +12,9 @@
 namespace sluice {
 namespace {
 
-FormatWishes all(const Node& node, FormatWish wish) {
-  return {std::vector(node.input_count(), wish), std::vector(node.output_count(), wish)};
+FormatPreferences all(const Node& node, FormatPreference preference) {
+  return {std::vector(node.input_count(), preference),
+          std::vector(node.output_count(), preference)};
 }
 
 // ---- aicore
@@ -28,11 +29,11 @@ bool is_depthwise(const Node& conv) {
   return groups > 1 && weight[0] == Dim::fixed(groups) && weight[1] == Dim::fixed(1);
 }
 
-FormatWish wish_of(const Node& conv) {
-  if (conv.op() != Op::kConv || is_depthwise(conv)) return FormatWish::kPrefersNhwc;
+FormatPreference preference_of(const Node& conv) {
+  if (conv.op() != Op::kConv || is_depthwise(conv)) return FormatPreference::kPrefersNhwc;
   const int64_t channels =
       value_of_sums(conv).type().dims[1].value / conv.get(attributes::Conv::group);
-  return channels < kFewChannels ? FormatWish::kPrefersDense : FormatWish::kPrefersNhwc;
+  return channels < kFewChannels ? FormatPreference::kPrefersDense : FormatPreference::kPrefersNhwc;
 }
 
 // Returns the node's value that a value of its body, or of itself, stands for.
@@ -61,22 +62,22 @@ ConvNode find_conv(const Node& node) {
   return {anchor, outside_of(node, anchor->input(0))};
 }
 
-FormatWishes contraction_wishes(const Node& node) {
-  FormatWishes wishes = all(node, FormatWish::kDense);
+FormatPreferences contraction_preferences(const Node& node) {
+  FormatPreferences preferences = all(node, FormatPreference::kDense);
   const ConvNode conv = find_conv(node);
-  if (conv.anchor == nullptr) return wishes;
-  const FormatWish own = wish_of(*conv.anchor);
-  wishes.outputs[0] = own;
+  if (conv.anchor == nullptr) return preferences;
+  const FormatPreference own = preference_of(*conv.anchor);
+  preferences.outputs[0] = own;
   for (size_t i = 0; i < node.input_count(); ++i) {
     const Value* input = node.input(i);
     if (input == nullptr) continue;
     if (input == conv.x) {
-      wishes.inputs[i] = own;
+      preferences.inputs[i] = own;
     } else if (input->type().dims == node.output().type().dims) {
-      wishes.inputs[i] = FormatWish::kSame;  // an operand of the epilogue
+      preferences.inputs[i] = FormatPreference::kSame;  // an operand of the epilogue
     }
   }
-  return wishes;
+  return preferences;
 }
 
 // ---- vector
@@ -134,19 +135,19 @@ bool reads_any(Op op) {
   }
 }
 
-FormatWish loop_wish(const Node& node) {
+FormatPreference loop_preference(const Node& node) {
   const Graph* body = node.op() == Op::kFused ? node.get(attributes::Fused::body) : nullptr;
   if (body == nullptr) {
-    if (keeps_axes(node.op())) return FormatWish::kSame;
-    return reads_any(node.op()) ? FormatWish::kAny : FormatWish::kDense;
+    if (keeps_axes(node.op())) return FormatPreference::kSame;
+    return reads_any(node.op()) ? FormatPreference::kAny : FormatPreference::kDense;
   }
-  FormatWish wish = FormatWish::kSame;
+  FormatPreference preference = FormatPreference::kSame;
   for (const Node& inner : body->nodes()) {
-    const FormatWish own = loop_wish(inner);
-    if (own == FormatWish::kDense) return own;
-    if (own == FormatWish::kAny) wish = own;
+    const FormatPreference own = loop_preference(inner);
+    if (own == FormatPreference::kDense) return own;
+    if (own == FormatPreference::kAny) preference = own;
   }
-  return wish;
+  return preference;
 }
 
 }  // namespace
@@ -155,9 +156,10 @@ bool takes_formats(EngineId engine) {
   return engine == EngineId::kAicore || engine == intern_engine("vector");
 }
 
-FormatWishes format_wishes(const Node& node, EngineId engine) {
-  if (engine == EngineId::kAicore) return contraction_wishes(node);
-  return all(node, engine == intern_engine("vector") ? loop_wish(node) : FormatWish::kDense);
+FormatPreferences format_preferences(const Node& node, EngineId engine) {
+  if (engine == EngineId::kAicore) return contraction_preferences(node);
+  return all(node,
+             engine == intern_engine("vector") ? loop_preference(node) : FormatPreference::kDense);
 }
 
 bool takes_rows(const Node& node, const Value& value, size_t axis, EngineId engine) {

@@ -1,5 +1,5 @@
-// What the kernels of an engine want of the storages of a node's operands and results. Dense and
-// NHWC are the formats of this release.
+// Which storages the kernels of an engine prefer for a node's operands and results. Dense and NHWC
+// are the formats of this release.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-enum class FormatWish : uint8_t {
+enum class FormatPreference : uint8_t {
   kDense,         // nothing else
   kAny,           // each costs the same, whatever the others are
   kSame,          // any, and the same as the node's first result
@@ -16,12 +16,12 @@ enum class FormatWish : uint8_t {
   kPrefersNhwc,   // any, but another one than NHWC makes the node dearer
 };
 
-struct FormatWishes {
-  std::vector<FormatWish> inputs, outputs;
+struct FormatPreferences {
+  std::vector<FormatPreference> inputs, outputs;
 };
 
-// Returns the wishes of a node that runs on this engine.
-FormatWishes format_wishes(const Node& node, EngineId engine);
+// Returns the preferences of a node that runs on this engine.
+FormatPreferences format_preferences(const Node& node, EngineId engine);
 
 // Returns whether kernels of the engine read and write other formats than dense.
 bool takes_formats(EngineId engine);

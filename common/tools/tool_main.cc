@@ -44,8 +44,8 @@ int tool_main(int argc, char** argv, const Tool& tool) {
   const std::string usage = std::string(tool.usage).append(kCommonOptions);
   const auto line = program_within_memory([&] { return CommandLine::parse(usage, argc, argv); });
   if (!line) return fail(name, line.error(), false, false);
-  if (line->wish() == CommandLine::Wish::kHelp) return print_text(tool.name, usage);
-  if (line->wish() == CommandLine::Wish::kVersion)
+  if (line->request() == CommandLine::Request::kHelp) return print_text(tool.name, usage);
+  if (line->request() == CommandLine::Request::kVersion)
     return print_text(tool.name, fmt::format("{} {}\n", tool.name, kRelease));
   const std::string format = line->text("--error-format");
   const bool json = format == "json";

@@ -32,7 +32,7 @@ sluice::Result<sluice::CheckRequest> request_from(const CommandLine& line) {
 sluice::Result<int> run(int argc, char** argv, bool& error_json) {
   const std::string usage = sluice::check_usage();
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(usage, argc, argv));
-  if (const auto answered = sluice::answer_wish(line, "sluice-check", usage)) return *answered;
+  if (const auto answered = sluice::answer_request(line, "sluice-check", usage)) return *answered;
   error_json = line.text("--error-format") == "json";
   SLUICE_ASSIGN(const sluice::CheckRequest request, request_from(line));
   return sluice::check(request);

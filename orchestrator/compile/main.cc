@@ -16,7 +16,7 @@ using sluice::ErrorCode;
 sluice::Result<int> run(int argc, char** argv, bool& error_json) {
   const std::string usage = sluice::compile_usage();
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(usage, argc, argv));
-  if (const auto answered = sluice::answer_wish(line, "sluice-compile", usage)) return *answered;
+  if (const auto answered = sluice::answer_request(line, "sluice-compile", usage)) return *answered;
   if (line.text("-o") == "-" && isatty(STDOUT_FILENO)) {
     return make_error(ErrorCode::kUsage, "a compiled model is not written to a terminal")
         .with_hint("name a file with -o FILE");

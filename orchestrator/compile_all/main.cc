@@ -13,7 +13,7 @@ using namespace sluice;
 
 Result<int> run(int argc, char** argv, bool& error_json) {
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(kCompileAllUsage, argc, argv));
-  if (const auto answered = answer_wish(line, "sluice-compile-all", kCompileAllUsage))
+  if (const auto answered = answer_request(line, "sluice-compile-all", kCompileAllUsage))
     return *answered;
   error_json = line.text("--error-format") == "json";
   SLUICE_ASSIGN(const CompileAllRequest request, compile_all_request(line));

@@ -27,7 +27,7 @@ sluice::Result<int> number_from(const CommandLine& line, const char* name, int l
 sluice::Result<int> run(int argc, char** argv) {
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(sluice::kConformanceUsage, argc, argv));
   if (const auto answered =
-          sluice::answer_wish(line, "sluice-conformance", sluice::kConformanceUsage))
+          sluice::answer_request(line, "sluice-conformance", sluice::kConformanceUsage))
     return *answered;
   sluice::ConformanceRequest request{.folder = line.text("<folder>"),
                                      .report = line.text("--report"),

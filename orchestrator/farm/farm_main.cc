@@ -10,7 +10,7 @@ namespace {
 sluice::Result<int> run(int argc, char** argv, bool& error_json) {
   SLUICE_ASSIGN(const sluice::CommandLine line,
                 sluice::CommandLine::parse(sluice::kFarmUsage, argc, argv));
-  if (const auto answered = sluice::answer_wish(line, "sluice-farm", sluice::kFarmUsage))
+  if (const auto answered = sluice::answer_request(line, "sluice-farm", sluice::kFarmUsage))
     return *answered;
   error_json = line.text("--error-format") == "json";
   return sluice::run_farm_command(line);

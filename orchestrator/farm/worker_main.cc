@@ -10,7 +10,7 @@ namespace {
 sluice::Result<int> run(int argc, char** argv, bool& error_json) {
   SLUICE_ASSIGN(const sluice::CommandLine line,
                 sluice::CommandLine::parse(sluice::kWorkerUsage, argc, argv));
-  if (const auto answered = sluice::answer_wish(line, "sluice-worker", sluice::kWorkerUsage))
+  if (const auto answered = sluice::answer_request(line, "sluice-worker", sluice::kWorkerUsage))
     return *answered;
   error_json = line.text("--error-format") == "json";
   return sluice::run_worker_command(line);

@@ -13,7 +13,7 @@ using sluice::CommandLine;
 
 sluice::Result<int> run(int argc, char** argv) {
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(sluice::kJobUsage, argc, argv));
-  if (const auto answered = sluice::answer_wish(line, "sluice-job", sluice::kJobUsage))
+  if (const auto answered = sluice::answer_request(line, "sluice-job", sluice::kJobUsage))
     return *answered;
   sluice::JobRequest request{.store = line.text("--store"),
                              .keys = {},

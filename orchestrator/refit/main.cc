@@ -26,7 +26,7 @@ sluice::Result<sluice::RefitRequest> request_from(const CommandLine& line) {
 
 sluice::Result<int> run(int argc, char** argv, bool& error_json) {
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(sluice::kRefitUsage, argc, argv));
-  if (const auto answered = sluice::answer_wish(line, "sluice-refit", sluice::kRefitUsage))
+  if (const auto answered = sluice::answer_request(line, "sluice-refit", sluice::kRefitUsage))
     return *answered;
   if (line.text("-o") == "-" && isatty(STDOUT_FILENO)) {
     return make_error(ErrorCode::kUsage, "a compiled model is not written to a terminal")

@@ -10,7 +10,7 @@ namespace {
 sluice::Result<int> run(int argc, char** argv, bool& error_json) {
   SLUICE_ASSIGN(const sluice::CommandLine line,
                 sluice::CommandLine::parse(sluice::kCacheUsage, argc, argv));
-  if (const auto answered = sluice::answer_wish(line, "sluice-cache", sluice::kCacheUsage))
+  if (const auto answered = sluice::answer_request(line, "sluice-cache", sluice::kCacheUsage))
     return *answered;
   error_json = line.text("--error-format") == "json";
   return sluice::run_cache_command(line);

@@ -111,8 +111,8 @@ Result<LoaderOptions> parse_loader_options(int argc, const char* const* argv) {
   const std::vector<const char*> arguments = with_default_seed(argc, argv);
   SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(kLoaderUsage, argc, arguments.data()));
   LoaderOptions options;
-  if (line.wish() == CommandLine::Wish::kHelp) options.print = kLoaderUsage;
-  if (line.wish() == CommandLine::Wish::kVersion)
+  if (line.request() == CommandLine::Request::kHelp) options.print = kLoaderUsage;
+  if (line.request() == CommandLine::Request::kVersion)
     options.print = fmt::format("sluice-loader {}\n", kRelease);
   if (!options.print.empty()) return options;
   SLUICE_TRY(check_company(line));

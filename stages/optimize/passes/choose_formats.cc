@@ -1,5 +1,5 @@
 // Chooses for each value how its elements lie in memory, dense or NHWC, from what convolutions
-// want.
+// prefer.
 //
 //   before:  %a = Conv(%x, %w)   %b = Sigmoid(%a)   %c = Conv(%b, %v)   %y = Reshape(%c, %s)
 //   after:   %a: storage nhwc = Conv(%x, %w)        %b: storage nhwc = Sigmoid(%a)
@@ -8,12 +8,12 @@
 //
 // Legal because a storage never changes a value's type, and TransData is the identity.
 //
-// common/target/formats.h says what each node wants. Values that a node wants alike are one group,
-// with one format: that which costs fewer bytes of copies, dense when both cost the same. In a
-// group of NHWC each value that is made dense, or read dense, is copied once for all its readers;
-// in a dense one each convolution that wants NHWC copies for itself. Inputs and outputs of the
+// common/target/formats.h says what each node prefers. Values that a node needs alike are one
+// group, with one format: that which costs fewer bytes of copies, dense when both cost the same. In
+// a group of NHWC each value that is made dense, or read dense, is copied once for all its readers;
+// in a dense one each convolution that prefers NHWC copies for itself. Inputs and outputs of the
 // model are dense, as are values of bodies, which run node by node, and of sizes that only a run
-// tells. The pass is linear. A graph that has storages has been through it and keeps them.
+// sets. The pass is linear. A graph that has storages has been through it and keeps them.
 //
 // Must run after fusion: a node of several is one kernel, which reads and writes formats as a
 // whole.
@@ -83,16 +83,16 @@ class FormatChooser {
   }
 
  private:
-  // Notes the wishes of a node and unites the values that it wants alike.
+  // Notes the preferences of a node and unites the values that it needs alike.
   void ask(const Node& node) {
     if (!has_formattable(node)) return;
-    FormatWishes wishes = format_wishes(node, engine_of(table_, node));
+    FormatPreferences preferences = format_preferences(node, engine_of(table_, node));
     const Value& first = node.output();
     for (size_t i = 0; i < node.input_count(); ++i)
-      if (wishes.inputs[i] == FormatWish::kSame) unite(node.input(i), first);
+      if (preferences.inputs[i] == FormatPreference::kSame) unite(node.input(i), first);
     for (size_t i = 1; i < node.output_count(); ++i)
-      if (wishes.outputs[i] == FormatWish::kSame) unite(&node.output(i), first);
-    wishes_.emplace(node.id(), std::move(wishes));
+      if (preferences.outputs[i] == FormatPreference::kSame) unite(&node.output(i), first);
+    preferences_.emplace(node.id(), std::move(preferences));
   }
 
   void unite(const Value* value, const Value& first) {
@@ -101,41 +101,44 @@ class FormatChooser {
     if (is_alike) groups_.unite(value->id(), first.id());
   }
 
-  FormatWish wish_of_producer(const Value& value) const {
-    if (value.producer() == nullptr) return FormatWish::kDense;
-    return wishes_.at(value.producer()->id()).outputs[value.result()];
+  FormatPreference preference_of_producer(const Value& value) const {
+    if (value.producer() == nullptr) return FormatPreference::kDense;
+    return preferences_.at(value.producer()->id()).outputs[value.result()];
   }
 
-  FormatWish wish_of(const Use& use) const { return wishes_.at(use.node->id()).inputs[use.input]; }
+  FormatPreference preference_of(const Use& use) const {
+    return preferences_.at(use.node->id()).inputs[use.input];
+  }
 
   bool is_read_dense(const Value& value) const {
     return value.is_output() || std::ranges::any_of(value.uses(), [&](const Use& use) {
-             return wish_of(use) == FormatWish::kDense;
+             return preference_of(use) == FormatPreference::kDense;
            });
   }
 
   // Returns whether the node is dearer when it reads the value dense although it is there in NHWC.
   bool is_read_nhwc(const Use& use) const {
-    const FormatWish wish = wish_of(use);
-    return wish == FormatWish::kSame || wish == FormatWish::kPrefersNhwc;
+    const FormatPreference preference = preference_of(use);
+    return preference == FormatPreference::kSame || preference == FormatPreference::kPrefersNhwc;
   }
 
   void count(const Value& value) {
     const Type type = nominal_type(graph_.module(), value.type());
     const auto bytes = static_cast<double>(type.dense_bytes().value_or(0));
     GroupCost& cost = costs_[groups_.find(value.id())];
-    const FormatWish made = wish_of_producer(value);
-    if (made == FormatWish::kPrefersNhwc) cost.dense += bytes;
-    if (made == FormatWish::kDense || made == FormatWish::kPrefersDense) cost.nhwc += bytes;
+    const FormatPreference made = preference_of_producer(value);
+    if (made == FormatPreference::kPrefersNhwc) cost.dense += bytes;
+    if (made == FormatPreference::kDense || made == FormatPreference::kPrefersDense)
+      cost.nhwc += bytes;
     if (is_read_dense(value)) cost.nhwc += bytes;
     for (const Use& use : value.uses()) {
-      if (wish_of(use) == FormatWish::kPrefersNhwc) cost.dense += bytes;
-      if (wish_of(use) == FormatWish::kPrefersDense) cost.nhwc += bytes;
+      if (preference_of(use) == FormatPreference::kPrefersNhwc) cost.dense += bytes;
+      if (preference_of(use) == FormatPreference::kPrefersDense) cost.nhwc += bytes;
     }
   }
 
   void apply(Value& value) {
-    if (wish_of_producer(value) == FormatWish::kDense) {
+    if (preference_of_producer(value) == FormatPreference::kDense) {
       if (!std::ranges::any_of(value.uses(), [&](const Use& u) { return is_read_nhwc(u); })) return;
       Value& copy = add_copy(value, value.name() + ":nhwc");
       store(copy, nhwc_map(copy.type().dims.size()));
@@ -146,7 +149,8 @@ class FormatChooser {
     store(value, nhwc_map(value.type().dims.size()));
     if (!is_copied) return;
     Value& copy = add_copy(value, value.name() + ":dense");
-    move_readers(value, copy, [&](const Use& use) { return wish_of(use) == FormatWish::kDense; });
+    move_readers(value, copy,
+                 [&](const Use& use) { return preference_of(use) == FormatPreference::kDense; });
     if (!value.is_output()) return;
     copy.set_name(value.name());
     value.set_name(value.name() + ":nhwc");
@@ -166,7 +170,8 @@ class FormatChooser {
     copy.set_origins(neighbour.origins());
     copy.output().set_type(value.type_id());
     copy.output().set_name(name);
-    wishes_.emplace(copy.id(), FormatWishes{{FormatWish::kAny}, {FormatWish::kAny}});
+    preferences_.emplace(copy.id(),
+                         FormatPreferences{{FormatPreference::kAny}, {FormatPreference::kAny}});
     return copy.output();
   }
 
@@ -179,9 +184,10 @@ class FormatChooser {
 
   Graph& graph_;
   const EngineTable& table_;
-  DisjointSets groups_;                     // by value id
-  std::map<int32_t, FormatWishes> wishes_;  // by node id, of nodes with a value of either format
-  std::map<int32_t, GroupCost> costs_;      // by representative of the group
+  DisjointSets groups_;  // by value id
+  // By node id, of nodes with a value of either format.
+  std::map<int32_t, FormatPreferences> preferences_;
+  std::map<int32_t, GroupCost> costs_;  // by representative of the group
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Gives each node the dtype that options and annotations wish for it, and puts a Cast where dtypes
+// Gives each node the dtype that options and annotations ask for, and puts a Cast where dtypes
 // meet.
 //
 //   before:  %a = Conv(%x, w)   %y = Relu(%a)                         --precision-mode=force_fp16
@@ -6,7 +6,7 @@
 //            %y = Cast(%2) {to = f32}
 //
 // Legal because it was asked for; the default changes nothing. precision_policy.h says what each
-// node wishes, half_tolerance.h which inputs of a node have its dtype. A node whose operator does
+// node prefers, half_tolerance.h which inputs of a node have its dtype. A node whose operator does
 // not accept the dtype keeps its own. A gray node of a mix follows: it computes in 16 bits when all
 // that it reads, constants apart, is there in them. Inputs and outputs of the model and of bodies
 // keep their dtypes. Neighbours of one dtype have no Cast between them, and no value is narrowed
@@ -93,19 +93,20 @@ class PrecisionChooser {
   std::optional<Target> target_of(const Node& node) const {
     const DType original = dtype_of(node);
     if (original == DType::kUndefined) return std::nullopt;
-    const PrecisionWish wish = policy_.wish(node, original);
-    if (wish.dtype == original || (wish.follows && !reads_only(node, original, wish.dtype)))
+    const PrecisionPreference preference = policy_.preference(node, original);
+    if (preference.dtype == original ||
+        (preference.follows && !reads_only(node, original, preference.dtype)))
       return std::nullopt;
     std::vector<DType> inputs;
     for (size_t i = 0; i < node.input_count(); ++i) {
       const Value* value = node.input(i);
-      inputs.push_back(is_operand(node, i, original) ? wish.dtype
+      inputs.push_back(is_operand(node, i, original) ? preference.dtype
                        : value == nullptr            ? DType::kUndefined
                                                      : casts_.original(*value));
     }
     auto results = result_dtypes(node, inputs);
     if (!results) return std::nullopt;
-    return Target{wish.dtype, std::move(*results)};
+    return Target{preference.dtype, std::move(*results)};
   }
 
   Result<void> set_dtypes(Node& node) {

@@ -112,7 +112,7 @@ Precision PrecisionPolicy::precision_of(const Node& node) {
   return precision;
 }
 
-PrecisionWish PrecisionPolicy::wish(const Node& node, DType dtype) {
+PrecisionPreference PrecisionPolicy::preference(const Node& node, DType dtype) {
   if (const Precision precision = precision_of(node); precision != Precision::kNone)
     return {dtype_of(precision, dtype)};
   if (mode_ == Mode::kForce && find_half_tolerance(node.op()) != nullptr) return {dtype_};
@@ -121,7 +121,7 @@ PrecisionWish PrecisionPolicy::wish(const Node& node, DType dtype) {
 }
 
 // A mix changes f32 alone: nodes that the model has in 16 bits stay so.
-PrecisionWish PrecisionPolicy::mixed(const Node& node, DType dtype) const {
+PrecisionPreference PrecisionPolicy::mixed(const Node& node, DType dtype) const {
   const HalfToleranceRow* row = find_half_tolerance(node.op());
   HalfTolerance tolerance = row == nullptr ? HalfTolerance::kDeny : row->tolerance;
   if (const auto listed = lists_.find(node.op()); listed != lists_.end())

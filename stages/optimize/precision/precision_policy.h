@@ -14,7 +14,7 @@
 
 namespace sluice {
 
-struct PrecisionWish {
+struct PrecisionPreference {
   DType dtype = DType::kUndefined;
   bool follows = false;  // only where the node reads values of this dtype
 };
@@ -28,9 +28,9 @@ class PrecisionPolicy {
 
   // Returns whether only annotations can change a node.
   bool is_idle() const { return mode_ == Mode::kKeep && lines_.empty(); }
-  // Returns the wish for a node of the model that computes in f32, f16 or bf16. Costs the number of
-  // lines of --customize-dtypes.
-  PrecisionWish wish(const Node& node, DType dtype);
+  // Returns the preference for a node of the model that computes in f32, f16 or bf16. Costs the
+  // number of lines of --customize-dtypes.
+  PrecisionPreference preference(const Node& node, DType dtype);
   std::vector<std::string> unmatched_lines() const;
 
  private:
@@ -46,7 +46,7 @@ class PrecisionPolicy {
   Result<void> take_lists(const Options& options);
   Result<void> take_lines(const Options& options);
   Precision precision_of(const Node& node);
-  PrecisionWish mixed(const Node& node, DType dtype) const;
+  PrecisionPreference mixed(const Node& node, DType dtype) const;
 
   Mode mode_ = Mode::kKeep;
   DType dtype_ = DType::kUndefined;    // of kForce and kMix
