@@ -60,8 +60,8 @@ auto within_memory(Body&& body, Label&& label) -> decltype(body()) {
   }
 }
 
-// Extends the stack of the calling thread now, while a lack of memory can still be reported: a
-// stack that cannot grow later kills the process.
+// Extends the stack of the calling thread now, while it can still be reported that there is no
+// memory for it: a stack that cannot grow later kills the process.
 Result<void> grow_stack();
 
 // Runs the main function of a program within_memory.

@@ -35,7 +35,7 @@ TEST(Work, EveryCounterIsDocumented) {
 #undef SLUICE_WORK
   };
   for (const std::string& row : rows) {
-    EXPECT_NE(text.str().find(row), std::string::npos) << "docs/statistics.md lacks: " << row;
+    EXPECT_NE(text.str().find(row), std::string::npos) << "docs/statistics.md has no " << row;
   }
 }
 

@@ -54,7 +54,7 @@ Result<void> eval_one_hot_encoder(EvalCall& call) {
   const Input &x = call.input(0), &categories = call.input(1);
   if (categories.logical != x.logical)
     return call.bad_value("the categories are of {}", dtype_name(categories.logical));
-  const bool may_lack = call.node.get(attributes::OneHotEncoder::zeros) != 0;
+  const bool may_be_missing = call.node.get(attributes::OneHotEncoder::zeros) != 0;
   const std::map<int64_t, size_t> places = places_of(categories);
   const std::vector<int64_t> wanted = keys_of(x);
   std::vector<int64_t> dims = to_vector(x.dims);
@@ -64,7 +64,7 @@ Result<void> eval_one_hot_encoder(EvalCall& call) {
     auto* row = y.as<float>() + i * static_cast<size_t>(categories.count);
     std::fill_n(row, categories.count, 0.0f);
     const auto found = places.find(wanted[i]);
-    if (found == places.end() && !may_lack)
+    if (found == places.end() && !may_be_missing)
       return call.bad_value("element {} of the input is none of the categories", i);
     if (found != places.end()) row[found->second] = 1;
   }

@@ -73,7 +73,7 @@ class Replay {
 
   void check_read(const Task& task, uint32_t v) {
     if (is_read_only(v) || bytes(v).is_empty() || lives_[v].is_intact()) return;
-    const uint32_t found = lacking(v);
+    const uint32_t found = missing(v);
     const std::string which = found == v ? "" : fmt::format(", whose piece {}", name(found));
     if (lives_[found].overwriter != kNone) {
       fault("{} reads {}{}{} bytes [{}, {}) were overwritten by {}", name(task), name(v), which,
@@ -87,7 +87,7 @@ class Replay {
   }
 
   // Returns the value for whose sake a value is not intact: itself, or a piece of a piece.
-  uint32_t lacking(uint32_t v) const {
+  uint32_t missing(uint32_t v) const {
     while (lives_[v].made_by < 0) {
       const std::vector<uint32_t>& members = places_.pieces.members[v];
       const auto member =

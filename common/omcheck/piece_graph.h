@@ -24,12 +24,12 @@ struct PieceGraph {
 // Builds the graph. is_made: whether a value is the result of a task, an input or a constant.
 // name: the text of a value for messages. The members of a whole that is neither made nor a slice
 // are its pieces that are made or contain such, and then those of its other pieces, in the order of
-// the arrays, that it lacks to be full. A whole that is a view (alias_value) and contains nothing
-// that is made may instead show a value, whose slices its pieces are then: it has members only if
-// these fill it, and that they do not is no fault. Faults are: a value that is a piece of itself; a
-// piece that is no part of its whole, as footprints, not spans; members that share bytes or leave a
-// gap. O((values + pieces) log pieces), and the square of the number of members that lie between
-// each other's rows.
+// the arrays, without which it is not full. A whole that is a view (alias_value) and contains
+// nothing that is made may instead show a value, whose slices its pieces are then: it has members
+// only if these fill it, and that they do not is no fault. Faults are: a value that is a piece of
+// itself; a piece that is no part of its whole, as footprints, not spans; members that share bytes
+// or leave a gap. O((values + pieces) log pieces), and the square of the number of members that lie
+// between each other's rows.
 PieceGraph build_piece_graph(const pb::FixedPart& part, std::span<const Footprint> footprints,
                              const std::vector<bool>& is_made,
                              const std::function<std::string(uint32_t)>& name);

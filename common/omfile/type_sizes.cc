@@ -119,7 +119,7 @@ bool TypeSizes::is_fixed(uint32_t type) const {
          std::all_of(def.dims().begin(), def.dims().end(), [](int64_t dim) { return dim >= 0; });
 }
 
-bool TypeSizes::is_told(uint32_t type) const {
+bool TypeSizes::is_bindable(uint32_t type) const {
   const pb::TypeDef& def = model_->types(static_cast<int>(type));
   if (def.unranked()) return false;
   for (int dim = 0; dim < def.dims_size(); ++dim) {

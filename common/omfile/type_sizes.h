@@ -38,8 +38,8 @@ class TypeSizes {
   int64_t expression(uint32_t index) const { return expressions_[index]; }
   // See dense_bytes.
   Result<std::optional<uint64_t>> bytes(uint32_t type) const;
-  bool is_fixed(uint32_t type) const;  // without binding
-  bool is_told(uint32_t type) const;   // by binding: each dim is a number or an expression
+  bool is_fixed(uint32_t type) const;     // without binding
+  bool is_bindable(uint32_t type) const;  // by binding: each dim is a number or an expression
 
  private:
   const pb::ModelDef* model_;

@@ -128,7 +128,7 @@ class FixedPartRules {
   // Checks that an input or output of a part has a size once the part is bound.
   Result<void> check_sized(const pb::BindingDef& binding, uint32_t type) const {
     SLUICE_ASSIGN(const auto bytes, sizes_.bytes(type));
-    if (bytes || (!is_bound_ && sizes_.is_told(type))) return {};
+    if (bytes || (!is_bound_ && sizes_.is_bindable(type))) return {};
     return bad("'{}' of a part is {}, which has no size before the part runs", binding.name(),
                type_text(model_, type));
   }
@@ -223,11 +223,11 @@ class FixedPartRules {
     const uint32_t outputs = part_.task_outputs(t);
     if (outputs > end - begin) return bad_task(t, "it writes more operands than it has");
     const pb::TaskKind kind = part_.task_kind(t);
-    const bool may_lack = kind == pb::TASK_HOST;
+    const bool may_be_missing = kind == pb::TASK_HOST;
     const bool is_dense = kind == pb::TASK_HOST || kind == pb::TASK_COPY || kind == pb::TASK_APPEND;
     for (uint32_t i = begin; i < end; ++i) {
       const uint32_t value = part_.operand(static_cast<int>(i));
-      if (value == kAbsentId && may_lack) continue;
+      if (value == kAbsentId && may_be_missing) continue;
       if (value >= static_cast<uint32_t>(values_))
         return bad_task(t, fmt::format("operand {} is value {} of {}", i - begin, value, values_));
       if (i - begin < outputs && !may_be_written(value))

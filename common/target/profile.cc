@@ -228,11 +228,11 @@ std::string machine_fault(const DeviceProfile& profile) {
   }
   const bool has_fma = profile.llvm_cpu != "x86-64" || lists(profile.llvm_features, "+fma");
   if (profile.fused_multiply_add && !has_fma)
-    return "'fused_multiply_add' is true, and 'llvm_features' lacks +fma";
+    return "'fused_multiply_add' is true, and 'llvm_features' has no +fma";
   if (profile.int8_dot_product && !lists(profile.llvm_features, "+avx512vnni"))
-    return "'int8_dot_product' is true, and 'llvm_features' lacks +avx512vnni";
+    return "'int8_dot_product' is true, and 'llvm_features' has no +avx512vnni";
   if (profile.bf16_dot_product && !lists(profile.llvm_features, "+avx512bf16"))
-    return "'bf16_dot_product' is true, and 'llvm_features' lacks +avx512bf16";
+    return "'bf16_dot_product' is true, and 'llvm_features' has no +avx512bf16";
   if (!std::has_single_bit(static_cast<uint64_t>(profile.vector_bits)) ||
       profile.vector_bits > set->vector_bits) {
     return fmt::format("'vector_bits' is {}, for isa {} it must be a power of two up to {}",

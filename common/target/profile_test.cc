@@ -86,7 +86,7 @@ TEST(Profile, CodeForMoreThanTheIsaIsRefused) {
       fault_of("llvm_cpu", R"("x86-64-v4")"),
       "device profile 'n': 'llvm_cpu' is 'x86-64-v4', for isa avx2 it must be x86-64 or x86-64-v3");
   EXPECT_EQ(fault_of("llvm_cpu", R"("x86-64")"),
-            "device profile 'n': 'fused_multiply_add' is true, and 'llvm_features' lacks +fma");
+            "device profile 'n': 'fused_multiply_add' is true, and 'llvm_features' has no +fma");
 }
 
 TEST(Profile, NumbersThatNoMachineHasAreRefused) {
@@ -114,7 +114,7 @@ TEST(Profile, NumbersThatNoMachineHasAreRefused) {
       "device profile 'n': 'isa' is 'z80', it must be avx512bf16, avx512vnni, avx512, avx2 or "
       "generic");
   EXPECT_EQ(fault_of("bf16_dot_product", "true"),
-            "device profile 'n': 'bf16_dot_product' is true, and 'llvm_features' lacks "
+            "device profile 'n': 'bf16_dot_product' is true, and 'llvm_features' has no "
             "+avx512bf16");
   EXPECT_EQ(
       fault_of("vector_bits", "512"),

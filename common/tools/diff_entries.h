@@ -13,7 +13,7 @@ namespace sluice {
 
 struct DiffEntry {
   std::string name;
-  std::string text;  // a short form, for entries that the other side lacks
+  std::string text;  // a short form, for entries that the other side does not have
   // Pairs of a name for messages and a text.
   std::vector<std::pair<std::string, std::string>> facts;
 };

@@ -69,9 +69,9 @@ class ListedKernels {
     SLUICE_ASSIGN(const std::vector<KernelLine> lines, parse_kernel_list(text, name_));
     SLUICE_TRY(choose_all(lines));
     SLUICE_TRY(generate(lines));
-    SLUICE_ASSIGN(const std::string lacking, list(lines));
-    SLUICE_TRY(write_text(args_.output, lacking));
-    tell();
+    SLUICE_ASSIGN(const std::string missing, list(lines));
+    SLUICE_TRY(write_text(args_.output, missing));
+    report();
     return {};
   }
 
@@ -161,22 +161,22 @@ class ListedKernels {
 
   // ---- lines without keys
 
-  // Returns the lines of what the store lacks.
+  // Returns the lines of what the store does not have.
   Result<std::string> list(const std::vector<KernelLine>& lines) {
     std::string text;
     for (const KernelLine& line : lines) {
       if (!line.keys.empty()) continue;
-      KernelLine lacking{.number = 0, .keys = {}, .graph = line.graph};
-      SLUICE_TRY(take_lacking(graph_of(line), lacking.keys));
-      if (!lacking.keys.empty()) text += kernel_line_text(lacking);
+      KernelLine missing{.number = 0, .keys = {}, .graph = line.graph};
+      SLUICE_TRY(take_missing(graph_of(line), missing.keys));
+      if (!missing.keys.empty()) text += kernel_line_text(missing);
     }
     return text;
   }
 
-  Result<void> take_lacking(const ListedGraph& graph, std::vector<Digest>& keys) {
+  Result<void> take_missing(const ListedGraph& graph, std::vector<Digest>& keys) {
     std::optional<Digest> file;
     for (const WantedKernel& wanted : graph.wanted) {
-      if (!told_.insert(wanted.key).second) continue;
+      if (!seen_.insert(wanted.key).second) continue;
       if (store_.find(wanted.kernel.specification)) {
         add_work(Work::kKernelsFound);
         continue;
@@ -192,7 +192,7 @@ class ListedKernels {
     return {};
   }
 
-  void tell() const {
+  void report() const {
     const WorkCounts done = work_done();
     log_line(stage_program(StageId::kSubgraphOptimize), "kernels:",
              fmt::format("{} found, {} generated, {} listed",
@@ -206,7 +206,7 @@ class ListedKernels {
   const int64_t threads_;
   std::vector<ListedGraph> graphs_;
   std::map<std::string, size_t> graph_of_;  // by path
-  std::set<Digest> told_;                   // keys
+  std::set<Digest> seen_;                   // keys
   size_t listed_ = 0;
 };
 

@@ -19,7 +19,7 @@ Options:
   --math=HOW            How exact generated functions (exp, tanh, ...) are: default, 4 units in the
                         last place; high_precision, 1; high_performance, 1e-6. docs/kernels.md.
   --kernels-from=FILE   Take kernels from FILE, a compiled model of this release, and generate none:
-                        one that it lacks is an error, which lists the nodes that want one. Only
+                        one that is missing is an error, which lists the nodes that need one. Only
                         those are generated that a compiled model need not have: of a Concat, Split
                         or copy, and of a node that FILE runs on host_cpu. docs/refit.md.
   --new-kernels=FILE    Append kernels to FILE and only read those of --store: for a store that this
@@ -27,8 +27,8 @@ Options:
   --kernel=SPEC         Compile one kernel alone to an ELF object: SPEC is a file with what
                         sluice-show --loops prints of a node.
   --kernels=LIST        Generate kernels for --store alone, of the graphs in LIST, a file or "-". A
-                        line "KEY... FILE" has the keys of kernels and the graph file that wants
-                        them. For lines of a file alone the kernels that the store lacks are listed
+                        line "KEY... FILE" has the keys of kernels and the graph file that needs
+                        them. For lines of a file alone the kernels missing in the store are listed
                         in the same form, and are jobs of sluice job from then on. docs/farm.md.
 )";
 

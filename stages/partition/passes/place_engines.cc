@@ -64,7 +64,7 @@ class Placer {
         .with_hint(
             misplaced_
                 ? "without the annotation 'engine' a node gets the cheapest engine that supports it"
-                : fmt::format("choose another --profile, or report the operators; {} tells how to "
+                : fmt::format("choose another --profile, or report the operators; {} says how to "
                               "add a kernel",
                               page_path("adding-an-op.md")));
   }
@@ -224,7 +224,7 @@ Result<void> check_memory_classes(Graph& graph, const DeviceProfile& profile) {
   find_foreign_memory(graph, profile, found, hint);
   if (found.empty()) return {};
   return make_error(ErrorCode::kBadValue,
-                    "profile '{}' lacks classes of memory that nodes are annotated with:{}",
+                    "profile '{}' does not have classes of memory that nodes are annotated with:{}",
                     profile.name, listed(found))
       .with_hint(hint);
 }

@@ -35,7 +35,7 @@ KernelId KernelRequests::add(Module& module, const std::string& specification, G
   const std::lock_guard lock(mutex_);
   const auto [request, inserted] = requests_.try_emplace(specification);
   if (inserted) request->second.generate = std::move(generate);
-  Kernel kernel;  // its name tells it from the module's others until it is complete
+  Kernel kernel;  // its name distinguishes it from the module's others until it is complete
   kernel.entry = specification;
   const size_t before = module.kernel_count();
   const KernelId id = module.add_kernel(kernel);
@@ -43,17 +43,17 @@ KernelId KernelRequests::add(Module& module, const std::string& specification, G
   return id;
 }
 
-void KernelRequests::may_lack(const Node& node) {
+void KernelRequests::allow_missing(const Node& node) {
   if (node.placement.kernel < 0) return;
   const Kernel& kernel = node.graph().module().kernel(node.placement.kernel);
   const auto request = requests_.find(kernel.entry);
-  if (request != requests_.end()) request->second.may_be_lacking = true;
+  if (request != requests_.end()) request->second.may_be_missing = true;
 }
 
 Result<void> KernelRequests::make(const std::string& specification, Request& request,
                                   const KernelSources& sources) {
   auto found = sources.model.find(specification);
-  if (!found && sources.model.is_used() && !request.may_be_lacking) {
+  if (!found && sources.model.is_used() && !request.may_be_missing) {
     request.made.entry = kernel_entry(specification);
     return {};
   }
@@ -84,10 +84,10 @@ std::vector<KernelRequests::Wanted> KernelRequests::take_wanted() {
   return wanted;
 }
 
-std::set<std::string> KernelRequests::lacking() const {
+std::set<std::string> KernelRequests::missing() const {
   std::set<std::string> entries;
   for (const auto& [specification, request] : requests_)
-    if (request.state == Request::State::kLacking) entries.insert(request.made.entry);
+    if (request.state == Request::State::kMissing) entries.insert(request.made.entry);
   return entries;
 }
 

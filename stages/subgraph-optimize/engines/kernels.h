@@ -23,7 +23,7 @@ struct GeneratorOptions;
 
 // Where kernels are looked for before they are generated.
 struct KernelSources {
-  ModelKernels model;  // --kernels-from: one that it lacks is not generated, unless it may lack it
+  ModelKernels model;  // --kernels-from: one not in it is not generated, unless it may be missing
   KernelStore store;   // --store
 };
 
@@ -37,9 +37,8 @@ class KernelRequests {
   // Threads may ask at the same time, each for a module of its own, which outlives generate_all.
   KernelId add(Module& module, const std::string& specification, Generate generate);
 
-  // Says that the compiled model need not have the kernel of this node: one that it lacks is
-  // generated.
-  void may_lack(const Node& node);
+  // Says that the compiled model need not have the kernel of this node: a missing one is generated.
+  void allow_missing(const Node& node);
 
   // Takes each kernel from the sources, or generates it and keeps it in the store, and completes
   // them in their modules. Error: that of the first specification that fails, in the order of the
@@ -55,16 +54,16 @@ class KernelRequests {
   // Returns all of them, in the order of their specifications; the object must not be used then.
   std::vector<Wanted> take_wanted();
 
-  // Returns the entries of the kernels that the compiled model lacks and that were not generated:
-  // they have no code. Must run after generate_all.
-  std::set<std::string> lacking() const;
+  // Returns the entries of the kernels that the compiled model does not have and that were not
+  // generated: they have no code. Must run after generate_all.
+  std::set<std::string> missing() const;
 
  private:
   struct Request {
     Generate generate;
     GeneratedKernel made;
-    enum class State : uint8_t { kLacking, kFound, kGenerated } state = State::kLacking;
-    bool may_be_lacking = false;  // in the compiled model
+    enum class State : uint8_t { kMissing, kFound, kGenerated } state = State::kMissing;
+    bool may_be_missing = false;  // in the compiled model
   };
   struct Asked {
     Module* module;

@@ -51,7 +51,7 @@ Result<ModelKernels> ModelKernels::open(const std::string& path) {
   return kernels;
 }
 
-bool ModelKernels::may_lack_kernel_of(const Node& node) const {
+bool ModelKernels::need_not_have_kernel_of(const Node& node) const {
   constexpr Op kMoves[] = {Op::kConcat, Op::kSplit, Op::kTransData, Op::kIdentity};
   return is_used() && (std::ranges::find(kMoves, node.op()) != std::end(kMoves) ||
                        on_host_.contains(name_text(node)));

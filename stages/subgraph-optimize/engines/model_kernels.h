@@ -26,9 +26,10 @@ class ModelKernels {
   const pb::ModelDef& model() const { return *file_.model; }  // of one that is used
   // Returns the kernel of a specification. Its bytes have been compared with their digest.
   std::optional<GeneratedKernel> find(const std::string& specification) const;
-  // Returns whether the model may lack the kernel of a node, whatever the constants are: it may
-  // have taken the task from a node that moves data, and it runs others by the reference kernels.
-  bool may_lack_kernel_of(const Node& node) const;
+  // Returns whether the model need not have the kernel of a node, whatever the constants are: it
+  // may have taken the task from a node that moves data, and it runs others by the reference
+  // kernels.
+  bool need_not_have_kernel_of(const Node& node) const;
 
  private:
   std::string path_;

@@ -16,7 +16,7 @@
 #include "common/base/work.h"
 #include "common/ir/clone.h"
 #include "common/ops/attributes.h"
-#include "stages/subgraph-optimize/engines/lacking_kernels.h"
+#include "stages/subgraph-optimize/engines/missing_kernels.h"
 #include "stages/subgraph-optimize/passes/passes.h"
 #include "stages/subgraph-optimize/subgraphs.h"
 
@@ -32,25 +32,25 @@ Result<void> finish(Module& module) {
 }
 
 // Lets kernels of a lowered graph be generated that the compiled model need not have.
-void let_lack(const Graph& graph, const ModelKernels& model, KernelRequests& kernels) {
+void allow_missing(const Graph& graph, const ModelKernels& model, KernelRequests& kernels) {
   for (const Node& node : graph.nodes())
-    if (model.may_lack_kernel_of(node)) kernels.may_lack(node);
+    if (model.need_not_have_kernel_of(node)) kernels.allow_missing(node);
 }
 
 // Lowers the subgraphs in threads. Returns the entries of the kernels that have no code
-// (KernelRequests::lacking).
+// (KernelRequests::missing).
 Result<std::set<std::string>> lower_all(Subgraphs& subgraphs, const GeneratorOptions& options,
                                         const KernelSources& sources, int64_t threads) {
   KernelRequests kernels;
   SLUICE_TRY(choose_kernels(subgraphs, options, kernels, threads));
   std::deque<DistinctSubgraph>& distinct = subgraphs.distinct;
   for (const DistinctSubgraph& each : distinct)
-    let_lack(each.module.root(), sources.model, kernels);
+    allow_missing(each.module.root(), sources.model, kernels);
   SLUICE_TRY(kernels.generate_all(options.profile, sources, threads));
   SLUICE_TRY(
       parallel_for(distinct.size(), threads, [&](size_t i) { return finish(distinct[i].module); }));
   add_work(Work::kDistinctSubgraphs, distinct.size());
-  return kernels.lacking();
+  return kernels.missing();
 }
 
 // Lowers a subgraph in a file of its own.
@@ -58,10 +58,10 @@ Result<void> lower_alone(Graph& graph, const GeneratorOptions& options,
                          const KernelSources& sources, int64_t threads) {
   KernelRequests kernels;
   SLUICE_TRY(lower_for_engine(graph, options, kernels));
-  let_lack(graph, sources.model, kernels);
+  allow_missing(graph, sources.model, kernels);
   SLUICE_TRY(kernels.generate_all(options.profile, sources, threads));
   add_work(Work::kDistinctSubgraphs);
-  return check_lacking(graph.module(), kernels.lacking(), sources.model);
+  return check_missing(graph.module(), kernels.missing(), sources.model);
 }
 
 Result<KernelSources> kernel_sources(const Options& options) {
@@ -83,7 +83,7 @@ Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
     return true;
   }
   SLUICE_ASSIGN(Subgraphs subgraphs, distinct_subgraphs(graph));
-  SLUICE_ASSIGN(const std::set<std::string> lacking,
+  SLUICE_ASSIGN(const std::set<std::string> missing,
                 lower_all(subgraphs, generator, sources, threads));
   for (const PlacedSubgraph& place : subgraphs.placed) {
     DistinctSubgraph& distinct = subgraphs.distinct[place.distinct];
@@ -93,7 +93,7 @@ Result<bool> lower_subgraphs(Graph& graph, const Options& options) {
     lowered.set_name(name);
     place.call->set(attributes::Call::graph, GraphRef{lowered.id()});
   }
-  SLUICE_TRY(check_lacking(graph.module(), lacking, sources.model));
+  SLUICE_TRY(check_missing(graph.module(), missing, sources.model));
   return !subgraphs.placed.empty();
 }
 

@@ -1,4 +1,4 @@
-// What is said when a compiled model, which kernels are taken from, lacks some.
+// What is reported when a compiled model, which kernels are taken from, does not have all of them.
 #pragma once
 
 #include <set>
@@ -13,7 +13,7 @@ namespace sluice {
 // Returns kNoKernel when a node names one of the kernels, which have no code: lists all such nodes,
 // and says how each differs from the node of its name in the compiled model. An input or output
 // that differs is named first.
-Result<void> check_lacking(const Module& module, const std::set<std::string>& entries,
+Result<void> check_missing(const Module& module, const std::set<std::string>& entries,
                            const ModelKernels& kernels);
 
 }  // namespace sluice

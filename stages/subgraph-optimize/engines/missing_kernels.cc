@@ -1,4 +1,4 @@
-#include "stages/subgraph-optimize/engines/lacking_kernels.h"
+#include "stages/subgraph-optimize/engines/missing_kernels.h"
 
 #include <algorithm>
 #include <map>
@@ -154,7 +154,7 @@ std::vector<const Node*> nodes_that_name(const Module& module,
 
 }  // namespace
 
-Result<void> check_lacking(const Module& module, const std::set<std::string>& entries,
+Result<void> check_missing(const Module& module, const std::set<std::string>& entries,
                            const ModelKernels& kernels) {
   if (entries.empty()) return {};
   const std::vector<const Node*> nodes = nodes_that_name(module, entries);
@@ -162,7 +162,7 @@ Result<void> check_lacking(const Module& module, const std::set<std::string>& en
   const NamedFacts facts(kernels);
   const std::string other = facts.other_binding(module);
   std::string text = other.empty() ? "" : other + "; ";
-  text += fmt::format("'{}' lacks kernels that these nodes want:", kernels.path());
+  text += fmt::format("'{}' does not have the kernels that these nodes need:", kernels.path());
   for (const Node* node : nodes)
     text += fmt::format("\n  {}: {}", shown(*node), facts.difference(*node));
   return make_error(ErrorCode::kNoKernel, "{}", text)
