@@ -59,7 +59,7 @@ Error failure_read(std::span<const std::byte> bytes) {
   if (!std::equal(bytes.begin(), bytes.end(), again.begin())) return damaged();
   Error error = make_error(
       code, "{} failed and wrote nothing that could be read; its own error says why", program);
-  error.told_by = program;
+  error.reported_by = program;
   return error;
 }
 

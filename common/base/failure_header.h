@@ -20,14 +20,14 @@
 namespace sluice {
 
 inline constexpr size_t kFailureHeaderBytes = 128;
-// The value of told_by when the reader of our output has gone.
+// The value of reported_by when the reader of our output has gone.
 inline constexpr char kGoneReader[] = "the reader";
 
 // Makes the header. program is the one that met the error; at most 47 bytes of its name are kept.
 std::array<std::byte, kFailureHeaderBytes> print_failure_header(ErrorCode code,
                                                                 std::string_view program);
 
-// Reads bytes that start with the failure magic. Returns the error of that code, told_by the
+// Reads bytes that start with the failure magic. Returns the error of that code, reported_by the
 // program that met it, or kBadFile when the header is cut off, damaged or followed by anything.
 Error failure_read(std::span<const std::byte> bytes);
 

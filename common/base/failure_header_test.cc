@@ -15,7 +15,7 @@ TEST(FailureHeader, IsReadAsTheErrorOfItsProgram) {
   EXPECT_EQ(file_kind(bytes), FileKind::kFailure);
   const Error error = failure_read(bytes);
   EXPECT_EQ(error.code, ErrorCode::kUnsupportedOp);
-  EXPECT_EQ(error.told_by, "sluice-preprocess");
+  EXPECT_EQ(error.reported_by, "sluice-preprocess");
   EXPECT_NE(error.message.find("sluice-preprocess failed"), std::string::npos);
 }
 
@@ -25,7 +25,7 @@ TEST(FailureHeader, DamageAnywhereIsABadFile) {
     auto damaged = bytes;
     damaged[i] ^= std::byte{1};
     EXPECT_EQ(failure_read(damaged).code, ErrorCode::kBadFile) << "byte " << i;
-    EXPECT_TRUE(failure_read(damaged).told_by.empty()) << "byte " << i;
+    EXPECT_TRUE(failure_read(damaged).reported_by.empty()) << "byte " << i;
     EXPECT_EQ(failure_read(std::span(bytes).first(i)).code, ErrorCode::kBadFile) << i << " bytes";
   }
   std::vector<std::byte> longer(bytes.begin(), bytes.end());
@@ -43,7 +43,7 @@ TEST(FailureHeader, ChecksumIsThatOfZlib) {
 }
 
 TEST(FailureHeader, LongNamesAreCut) {
-  EXPECT_EQ(failure_read(print_failure_header(ErrorCode::kIo, std::string(100, 'x'))).told_by,
+  EXPECT_EQ(failure_read(print_failure_header(ErrorCode::kIo, std::string(100, 'x'))).reported_by,
             std::string(47, 'x'));
 }
 

@@ -130,7 +130,7 @@ Result<void> write_descriptor(int fd, std::span<const std::byte> bytes) {
     if (put < 0) {
       const bool reader_gone = errno == EPIPE;
       Error error = make_error(ErrorCode::kIo, "cannot write: {}", std::strerror(errno));
-      if (reader_gone) error.told_by = kGoneReader;
+      if (reader_gone) error.reported_by = kGoneReader;
       return error;
     }
     bytes = bytes.subspan(static_cast<size_t>(put));

@@ -32,7 +32,7 @@ void begin_program() {
 int print_text(std::string_view program, std::string_view text) {
   const auto written = write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(text)));
   if (written) return 0;
-  if (written.error().told_by.empty()) log_line(program, "error", error_text(written.error()));
+  if (written.error().reported_by.empty()) log_line(program, "error", error_text(written.error()));
   return static_cast<int>(exit_class(written.error().code));
 }
 

@@ -33,9 +33,9 @@ ExitClass exit_class(ErrorCode code);
 bool is_error_code(uint16_t number);
 
 // message is one line, "node 'conv1' (Conv): input 'W' has rank 3, expected 4". hint says what to
-// do and may be empty. file is the file that was read and may be empty. told_by is another program
-// that has printed this error already, see failure_header.h, or "the reader" of our output, which
-// has gone; a stage then ends without a message.
+// do and may be empty. file is the file that was read and may be empty. reported_by is another
+// program that has printed this error already, see failure_header.h, or "the reader" of our output,
+// which has gone; a stage then ends without a message.
 //
 // What is done with errors is compiled once, in errors.cc, and not where each call can fail: that
 // took up to a tenth of the code of a unit, and of the time to compile it.
@@ -52,7 +52,7 @@ struct Error {
   std::string message;
   std::string hint;
   std::string file;
-  std::string told_by;
+  std::string reported_by;
 
   Error&& with_hint(std::string text) &&;
   // Puts "where: " before the message on the way up.

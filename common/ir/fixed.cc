@@ -19,12 +19,12 @@ void for_each_value(const Graph& graph, bool is_callee,
                     const std::function<void(const Value&)>& visit) {
   for (const Value& value : graph.values()) {
     const Node* producer = value.producer();
-    const bool is_told_elsewhere =
+    const bool is_visited_elsewhere =
         producer == nullptr ? value.is_input() && is_callee : called_graph(*producer) != nullptr;
     const bool is_left_over = value.is_erased() || (value.is_constant() && !value.is_used());
     const bool is_no_value =
         !value.is_used() && producer != nullptr && value.type().kind == TypeKind::kUnknown;
-    if (!is_told_elsewhere && !is_left_over && !is_no_value) visit(value);
+    if (!is_visited_elsewhere && !is_left_over && !is_no_value) visit(value);
   }
   for (const Node& node : graph.nodes()) {
     if (const Graph* callee = called_graph(node)) for_each_value(*callee, true, visit);

@@ -66,7 +66,7 @@ nest for i0 < 2, i1 < 3, i2 < 72, i3 < 16 {
 )");
 }
 
-// The columns that panels round up are a part of the operand: whoever gives it is told its dims.
+// The columns that panels round up are a part of the operand: its dims count them.
 TEST(PackingTest, SizesMayBeSymbols) {
   auto graph = parse_loops(R"(loops 1
 size k = dim 2 in [0, *] nominal 8

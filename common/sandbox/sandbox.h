@@ -1,4 +1,4 @@
-// What a job of a stage may do: read its inputs, write what it was told to, compute for a while in
+// What a job of a stage may do: read its inputs, write its outputs, compute for a while in
 // some memory; no network, no other process (docs/security.md). The system calls that build it up
 // are made in the process of the job itself, between fork and its work.
 //

@@ -42,7 +42,7 @@ bool fails_into_pipe(const std::string& output) { return output == "-" && is_pip
 
 std::string failure_text(const std::string& program, const Error& error) {
   const auto bytes =
-      print_failure_header(error.code, error.told_by.empty() ? program : error.told_by);
+      print_failure_header(error.code, error.reported_by.empty() ? program : error.reported_by);
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
@@ -51,7 +51,7 @@ Error earliest_failure(Error own, const std::string& input) {
   const std::vector<std::byte> remaining = remaining_input();
   if (file_kind(remaining) != FileKind::kFailure) return own;
   Error earlier = failure_read(remaining);
-  return earlier.told_by.empty() ? own : earlier;
+  return earlier.reported_by.empty() ? own : earlier;
 }
 
 std::string error_line(const std::string& program, const Error& error, bool json) {
@@ -60,10 +60,10 @@ std::string error_line(const std::string& program, const Error& error, bool json
 }
 
 int end_failed(const std::string& program, const Error& error, bool json, bool into_pipe) {
-  if (error.told_by.empty()) log_text(error_line(program, error, json));
+  if (error.reported_by.empty()) log_text(error_line(program, error, json));
   if (into_pipe) {
     const std::string header = failure_text(program, error);
-    // Without a reader there is nobody to tell.
+    // Without a reader there is nobody to report to.
     static_cast<void>(write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(header))).ok());
   }
   return static_cast<int>(exit_class(error.code));

@@ -1,5 +1,5 @@
-// The build id of a program: the linker's digest of its code, which tells two builds of one release
-// apart. It is in the keys of results, and in no file that a program writes.
+// The build id of a program: the linker's digest of its code, which distinguishes two builds of
+// one release. It is in the keys of results, and in no file that a program writes.
 #pragma once
 
 #include <optional>

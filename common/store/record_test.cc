@@ -49,7 +49,7 @@ TEST(RecordTest, NamesArtifacts) {
   EXPECT_TRUE((Record{"optimize", {}, {}}).artifacts().empty());
 }
 
-// Names and values are told apart, however they are put together.
+// Names and values are distinguished, however they are put together.
 TEST(RecordTest, EveryFieldIsInTheKey) {
   const Digest key = example().key();
   Record kind = example(), value = example(), order{"kernel", {}, {}};

@@ -33,8 +33,8 @@ namespace sluice {
 // The folders of records.
 inline constexpr std::string_view kRecords = "records", kJobs = "jobs", kFailures = "failures";
 
-// Where a store gets what it lacks, and who is told what it keeps. Fetching puts a file into the
-// folder, where it is read like any other; it returns false when there is none.
+// Where a store gets what it does not have, and what is notified of what it keeps. Fetching puts a
+// file into the folder, where it is read like any other; it returns false when there is none.
 struct StoreTier {
   std::function<bool(const Digest& key)> fetch_record;
   std::function<bool(const Digest& digest)> fetch_artifact;

@@ -44,7 +44,7 @@ class StoreOfResultsTest : public ::testing::Test {
   Fields fields_;
 };
 
-// What another store has is fetched into this one, once, and what is kept here is told.
+// What another store has is fetched into this one, once, and what is kept here is reported.
 TEST_F(StoreOfResultsTest, HasATierBehindIt) {
   Store other{folder_.file("other")};
   Record record{"kernel", fields_, {}};

@@ -34,7 +34,7 @@ std::string type_unsupported_reason(const Node& node) {
 }
 
 // Plans and strides count elements and multiply-adds of nominal sizes in 63 bits, with a margin for
-// padding. No machine has the memory for more; the build stage and the loader tell the user so.
+// padding. No machine has the memory for more; the build stage and the loader report that.
 std::string size_unsupported_reason(const Node& node) {
   constexpr auto kMaxCounted = static_cast<int64_t>(kMaxValueBytes / sizeof(float));
   constexpr uint64_t kMaxMultiplyAdds = uint64_t{1} << 60;

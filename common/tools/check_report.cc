@@ -42,12 +42,12 @@ std::string bounds_text(const ModelCheck& check) {
 
 std::string sizes_line(const ModelCheck& check) {
   // When no size works there are no bounds to print.
-  const bool is_told = check.fixing_failure.empty() && !check.open_dims.empty();
+  const bool has_bounds = check.fixing_failure.empty() && !check.open_dims.empty();
   std::string nominal;
   for (const DimBounds& dim : check.open_dims)
     nominal +=
         fmt::format("{}{}={}", nominal.empty() ? "" : ", ", printable(dim.name), dim.nominal);
-  return fmt::format("sizes   {}figures are for {}\n", is_told ? bounds_text(check) + "; " : "",
+  return fmt::format("sizes   {}figures are for {}\n", has_bounds ? bounds_text(check) + "; " : "",
                      nominal.empty() ? "usual sizes" : nominal);
 }
 

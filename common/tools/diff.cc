@@ -43,7 +43,7 @@ class Comparison {
     for (size_t i = 0; i < a.size(); ++i) in_a.emplace(a[i].name, i);
     for (size_t i = 0; i < b.size(); ++i) in_b.emplace(b[i].name, i);
     size_t next = 0;
-    const auto tell_added = [&](size_t end) {
+    const auto report_added = [&](size_t end) {
       for (; next < end; ++next) {
         if (!in_a.contains(b[next].name))
           lines_.push_back(fmt::format("+ {}: {}", graph, b[next].text));
@@ -55,11 +55,11 @@ class Comparison {
         lines_.push_back(fmt::format("- {}: {}", graph, entry.text));
         continue;
       }
-      tell_added(found->second);
+      report_added(found->second);
       compare_facts(entry.name.empty() ? graph : fmt::format("{}: {}", graph, entry.name), entry,
                     b[found->second]);
     }
-    tell_added(b.size());
+    report_added(b.size());
   }
 
   void compare_facts(const std::string& where, const DiffEntry& a, const DiffEntry& b) {

@@ -19,9 +19,9 @@ not count. Exits 7 when there is a difference.
 
 With --values, <a> is a folder that sluice run --dump-values or sluice eval --dump-values wrote, and
 <b> another one, or a graph file, which is evaluated on the inputs in <a>. Values are paired by
-name; names that only one side has are counted. A line tells the two numbers that are furthest
+name; names that only one side has are counted. A line has the two numbers that are furthest
 apart, their distance, its share of the largest number in <b>, and the cosine between both;
---tolerance=0 tells it of all values that differ. Floats are compared across dtypes.
+--tolerance=0 prints one for each value that differs. Floats are compared across dtypes.
 
 Options:
   --ignore-constants  Do not compare values of constants, only their types.

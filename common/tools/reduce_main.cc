@@ -24,13 +24,13 @@ try:
       sh -c './compare.sh % | grep -q wrong && exit 1 || exit 0'
 
 A model fails in the same way when the exit code (or signal, or that there is no end) and the number
-of the first error told, SL2002, are those of <in>. A valid model stays valid. FILE holds the
+of the first error reported, SL2002, are those of <in>. A valid model stays valid. FILE holds the
 smallest model found so far at any time: an interrupt loses nothing. External data becomes part of
 it.
 
 Options:
   -o FILE             Write the model to FILE [default: reduced.onnx].
-  --exit-code=N       The failure is exit code N, whatever it tells.
+  --exit-code=N       The failure is exit code N, whatever it prints.
   --match=TEXT        The failure prints TEXT.
   --timeout=SECONDS   A run of the command that takes longer is ended, which is a failure of its own
                       [default: 60].
@@ -53,11 +53,11 @@ Result<ExitClass> run(const CommandLine& line) {
     return write_descriptor(STDOUT_FILENO, std::as_bytes(std::span(text)));
   };
   const bool quiet = line.flag("--quiet");
-  const auto tell = [&](const std::string& progress) {
+  const auto show = [&](const std::string& progress) {
     return quiet ? Result<void>() : say(progress);
   };
   SLUICE_ASSIGN(const Reduced reduced,
-                reduce_model({input_path(line), output_path(line), scratch.path(), tell}, command));
+                reduce_model({input_path(line), output_path(line), scratch.path(), show}, command));
   SLUICE_TRY(say(fmt::format("{} runs; {}\n{} of {} nodes left\n", command.runs(),
                              output_path(line), reduced.nodes, reduced.of)));
   return ExitClass::kDone;

@@ -14,7 +14,7 @@ namespace {
 // A stage does not repeat an error that an earlier program printed; a tool does and names that
 // program, since people also pass it files that a failed pipe left.
 int fail(const std::string& name, const Error& error, bool json, bool into_pipe) {
-  if (!error.told_by.empty() && error.told_by != kGoneReader)
+  if (!error.reported_by.empty() && error.reported_by != kGoneReader)
     log_text(error_line(name, error, json));
   return end_failed(name, error, json, into_pipe);
 }

@@ -126,9 +126,9 @@ bool fits_class(const Type& type, const Graph& graph) {
                                             : has_known_size(graph.module(), type);
 }
 
-// Returns whether the symbol is the dim of an input that it says it is: otherwise nothing tells its
-// value to a run. What lies in another file is not looked at.
-bool is_told(const Module& module, SymbolId id) {
+// Returns whether the symbol is the dim of an input that it says it is: otherwise no run sets its
+// value. What lies in another file is not looked at.
+bool is_set(const Module& module, SymbolId id) {
   const Symbol& symbol = module.expressions.symbol(id);
   if (symbol.origin != SymbolOrigin::kInputDim || symbol.value < 0 ||
       !module.has_graph(symbol.graph))
@@ -142,19 +142,19 @@ bool is_told(const Module& module, SymbolId id) {
   return dim.op == ExpressionOp::kSymbol && dim.value == id;
 }
 
-// Returns a symbol of the type's sizes whose value nothing tells.
-std::optional<SymbolId> untold_symbol(const Module& module, const Type& type) {
-  std::optional<SymbolId> untold;
-  const auto is_untold = [&](SymbolId id) {
-    if (!is_told(module, id)) untold = id;
-    return untold.has_value();
+// Returns a symbol of the type's sizes whose value nothing sets.
+std::optional<SymbolId> unset_symbol(const Module& module, const Type& type) {
+  std::optional<SymbolId> unset;
+  const auto is_unset = [&](SymbolId id) {
+    if (!is_set(module, id)) unset = id;
+    return unset.has_value();
   };
   for (const Dim& dim : type.dims) {
     if (dim.is_expression() &&
-        any_symbol(module.expressions, static_cast<ExpressionId>(dim.value), is_untold))
+        any_symbol(module.expressions, static_cast<ExpressionId>(dim.value), is_unset))
       break;
   }
-  return untold;
+  return unset;
 }
 
 void check_shape_class(const Graph& graph, Findings& findings) {
@@ -164,8 +164,8 @@ void check_shape_class(const Graph& graph, Findings& findings) {
     if (!fits_class(value.type(), graph)) {
       findings.add("{}: has no known size, though {} is {}", value_label(value), graph_label(graph),
                    shape_class_name(graph.shapes));
-    } else if (const auto untold = untold_symbol(graph.module(), value.type())) {
-      const Symbol& symbol = graph.module().expressions.symbol(*untold);
+    } else if (const auto unset = unset_symbol(graph.module(), value.type())) {
+      const Symbol& symbol = graph.module().expressions.symbol(*unset);
       findings.add(
           "{}: its size has the symbol '{}', which is not dim {} of the input that it names",
           value_label(value), symbol.name, symbol.axis);

@@ -168,7 +168,7 @@ std::optional<Incoming> Channel::receive() {
   }
 }
 
-// Tells who is not allowed any more so, for the connection stays.
+// Reports to a peer that its key is not allowed any more, since the connection stays.
 bool Channel::is_from_allowed(Incoming& incoming, const AllowedKey* key) {
   if (key != nullptr) {
     incoming.user = key->name;

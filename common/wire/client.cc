@@ -88,7 +88,8 @@ class Client {
         continue;
       }
       const bool just_broke = event->kind == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
-      if (!is_connected_ && event->kind == ZMQ_EVENT_DISCONNECTED) continue;  // the failure is told
+      // The failure itself is reported.
+      if (!is_connected_ && event->kind == ZMQ_EVENT_DISCONNECTED) continue;
       if (is_connected_ || !just_broke || ++broken_ == kMaxBroken) return event;
     }
     return std::nullopt;

@@ -1,4 +1,4 @@
-// What a socket tells of its connections: a handshake that failed, and why.
+// What a socket reports of its connections: a handshake that failed, and why.
 #pragma once
 
 #include <cstdint>

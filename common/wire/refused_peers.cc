@@ -3,7 +3,7 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kMaxTold = 1000;
+constexpr size_t kMaxReported = 1000;
 constexpr int kMaxPerMinute = 60;
 constexpr std::chrono::seconds kPause{10};  // between lines about peers without keys
 
@@ -11,15 +11,15 @@ constexpr std::chrono::seconds kPause{10};  // between lines about peers without
 
 void RefusedPeers::add(RefusedPeer peer, Clock::time_point now) {
   const std::string& name = peer.key.empty() ? peer.why : peer.key;
-  const auto told = told_.find(name);
-  if (told != told_.end() && (!peer.key.empty() || now - told->second < kPause)) return;
+  const auto reported = reported_.find(name);
+  if (reported != reported_.end() && (!peer.key.empty() || now - reported->second < kPause)) return;
   if (now - minute_ > std::chrono::minutes(1)) {
     minute_ = now;
-    told_in_minute_ = 0;
+    reported_in_minute_ = 0;
   }
-  if (++told_in_minute_ > kMaxPerMinute) return;
-  if (told_.size() >= kMaxTold) told_.clear();
-  told_[name] = now;
+  if (++reported_in_minute_ > kMaxPerMinute) return;
+  if (reported_.size() >= kMaxReported) reported_.clear();
+  reported_[name] = now;
   peers_.push_back(std::move(peer));
 }
 

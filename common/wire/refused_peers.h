@@ -1,5 +1,5 @@
-// Those that a listening side refused, for its log. Each key is told once, and never so many that
-// a stranger could fill a disk with them.
+// Those that a listening side refused, for its log. Each key is reported once, and never so many
+// that a stranger could fill a disk with them.
 #pragma once
 
 #include <chrono>
@@ -20,14 +20,14 @@ class RefusedPeers {
  public:
   using Clock = std::chrono::steady_clock;
   void add(RefusedPeer peer, Clock::time_point now = Clock::now());
-  void forget(const std::string& key) { told_.erase(key); }  // it was let in
+  void forget(const std::string& key) { reported_.erase(key); }  // it was let in
   std::vector<RefusedPeer> take() { return std::exchange(peers_, {}); }
 
  private:
   std::vector<RefusedPeer> peers_;
-  std::map<std::string, Clock::time_point> told_;  // by key; by reason, of those without one
+  std::map<std::string, Clock::time_point> reported_;  // by key; by reason, of those without one
   Clock::time_point minute_{};
-  int told_in_minute_ = 0;
+  int reported_in_minute_ = 0;
 };
 
 }  // namespace sluice

@@ -30,8 +30,8 @@ struct ServiceOptions {
 };
 
 // Serves until SIGTERM, SIGINT or SIGHUP, which end it with success: running jobs are killed and
-// their clients told. Errors: kBadOption for an endpoint that needs keys, kIo when it cannot listen
-// there, those of the files of keys. Must be called before there are other threads.
+// their clients notified. Errors: kBadOption for an endpoint that needs keys, kIo when it cannot
+// listen there, those of the files of keys. Must be called before there are other threads.
 Result<void> serve(const ServiceOptions& options, const wire::JobBody& body);
 
 }  // namespace sluice

@@ -91,7 +91,7 @@ enum {
   SLUICE_COUNT_EVENTS = 6,
   SLUICE_COUNT_KERNELS = 7,
   SLUICE_COUNT_ARENA_BYTES =
-      8, /* of each run; parts share them, and those whose sizes a run tells are not counted */
+      8, /* of each run; parts share them, and those whose sizes a run sets are not counted */
   SLUICE_COUNT_WEIGHT_BYTES = 9,
   SLUICE_COUNT_SCRATCH_BYTES = 10, /* of each thread */
   /* Of parts of open sizes, which all runs share; 11 to 13 count from the opening of the model on.
@@ -163,7 +163,7 @@ SLUICE_API int sluice_run_bind_input_tensors(sluice_run* run, size_t index,
 /* Inputs that are states (sluice compile --state) need not be bound: the run keeps the outputs
  * paired with them, without copying, from one execution to the next. This forgets them, and what
  * was bound to them: the next execution begins with zeros, empty along dims that no other input
- * tells. */
+ * has. */
 SLUICE_API int sluice_reset_state(sluice_run* run);
 /* Runs the model once: reads every input, writes every output. Every input must be bound, but for
  * states, and for optionals, which are empty then; an output that is not is kept by the run. */

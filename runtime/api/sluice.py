@@ -61,7 +61,7 @@ _DTYPES = {
     14: _Dtype("complex64", None),
     15: _Dtype("complex128", None),
 }
-_BITS = {16: _Dtype("uint16", "H")}  # bfloat16, which numpy lacks; of other such dtypes the bytes
+_BITS = {16: _Dtype("uint16", "H")}  # bfloat16, not in numpy; of other such dtypes the bytes
 _BYTES_OF_ELEMENTS = _Dtype("uint8", "B")
 _LONG_FORMATS = {"l": "q", "L": "Q"}  # two names of one format on 64-bit Linux
 _COUNT_INPUTS, _COUNT_OUTPUTS = 0, 1
@@ -334,7 +334,7 @@ def _texts_of(data, count):
 
 
 def _from_tensor(tensor):
-    """A copy: an array, or bytes without numpy and for dtypes that numpy lacks."""
+    """A copy: an array, or bytes without numpy and for dtypes that numpy does not have."""
     data = _bytes_of(tensor)
     dims = tuple(tensor.dims[i] for i in range(tensor.rank))
     if numpy is not None and tensor.dtype == _STRING:
@@ -537,7 +537,7 @@ class Run:
     def __call__(self, inputs=None, /, **named):
         """Runs the model once, on inputs by name: a dict, words, or both.
 
-        An input, by the kind that its Binding in Model.inputs tells, is
+        An input, by the kind that its Binding in Model.inputs names, is
           tensor: a numpy array of the input's dtype and dims (-1: any), of any strides; or a
             number, or lists of numbers in lists, which are converted where their kind (bool, then
             integers, then floats) and range allow it; or, where no dim is -1, bytes or a bytearray
@@ -546,14 +546,15 @@ class Run:
           sequence: a list of tensors
           map: a dict; sequence of maps: a list of dicts
           optional: None, or no word of it, when it is empty; else what it holds
-        A dtype that numpy lacks is given by its bits: bfloat16 as uint16, others as uint8. Without
-        numpy, tensors are lists, or buffers of the input's dtype that know their dims, such as
+        A dtype not in numpy is given by its bits: bfloat16 as uint16, others as uint8. Without
+        numpy, tensors are lists, or buffers of the input's dtype that have their dims, such as
         array.array or memoryview(data).cast("f", dims).
         A state goes on from the last call when it is not given.
 
         Returns {name: value} with all outputs but states, which output() reads. A tensor is a numpy
         array of the dims of this call, of dtype object with elements of str for strings; bytes
-        where numpy is not there or lacks the dtype. Sequences, maps and optionals are as above.
+        where numpy is not there or does not have the dtype. Sequences, maps and optionals are as
+        above.
 
         Inputs are only read, and not copied where that can be avoided; the Run keeps hold of them
         until the next call. Outputs are copies, which belong to the caller.
@@ -629,7 +630,7 @@ class Run:
     def _bind_bytes(self, index, binding, data):
         if not binding._has_fixed_size():
             hint = "give an array; without numpy lists, or memoryview(data).cast(format, dims)"
-            expected = f"{binding.type}, whose dims bytes do not tell"
+            expected = f"{binding.type}, whose dims bytes do not give"
             raise _wrong_input(binding, expected, type(data).__name__, hint)
         buffer = (ctypes.c_char * len(data)).from_buffer_copy(data)
         address = ctypes.addressof(buffer)
@@ -660,7 +661,7 @@ class Run:
 
 
 _COMPILER = "sluice-compile"
-_KILL_SECONDS = 10  # from the wish that it ends
+_KILL_SECONDS = 10  # from the request that it ends
 _REINSTALL = "install sluice-compiler anew, or name another folder in SLUICE_PROGRAMS"
 
 _NONE = type(None)
@@ -888,16 +889,16 @@ class _Interrupts:
         is_main = threading.current_thread() is threading.main_thread()
         self._is_set = is_main and callable(self._before)
         if self._is_set:
-            signal.signal(signal.SIGINT, self._tell)
+            signal.signal(signal.SIGINT, self._handle)
         return self
 
     def __exit__(self, kind, *_):
-        if self._is_set and signal.getsignal(signal.SIGINT) == self._tell:
+        if self._is_set and signal.getsignal(signal.SIGINT) == self._handle:
             signal.signal(signal.SIGINT, self._before)
         if self._held and kind is not KeyboardInterrupt:
             self._before(*self._held)
 
-    def _tell(self, *arguments):
+    def _handle(self, *arguments):
         if not self._is_allowed:
             self._held = arguments
             return
@@ -911,7 +912,7 @@ class _Interrupts:
         try:
             if self._held:
                 held, self._held = self._held, None
-                self._tell(*held)
+                self._handle(*held)
             yield
         finally:
             self._is_allowed = False
@@ -940,19 +941,19 @@ def _find_compiler():
 
 def _run_compiler(command, progress, interrupts, names):
     """Warnings of a compile that succeeded. names: those of _Files."""
-    told = _Told(progress)
+    printed = _Printed(progress)
     with _started(command) as process:
         try:
             with interrupts.allowed():
                 for line in process.stderr:
-                    told.take(line)
+                    printed.take(line)
                 code = process.wait()
         except BaseException:
             _stop(process)
             raise
     if code != 0:
-        raise _error_of(told, code, names)
-    return _joined(told.texts)
+        raise _error_of(printed, code, names)
+    return _joined(printed.texts)
 
 
 def _started(command):
@@ -967,8 +968,8 @@ def _started(command):
 _ERROR_FIELDS = {"code", "message", "hint", "file", "node", "errors"}
 
 
-class _Told:
-    """What the compiler tells, line by line: the end of a stage, an error, or a text for people."""
+class _Printed:
+    """What the compiler prints, line by line: the end of a stage, an error, or text for people."""
 
     def __init__(self, progress):
         self._progress, self.error, self.texts = progress, None, []
@@ -1012,14 +1013,14 @@ def _stop(process):
         process.wait()
 
 
-def _error_of(told, code, names):
-    """A command line that cannot be read is told in words, and a program that was killed says
-    nothing."""
-    if told.error is None:
+def _error_of(printed, code, names):
+    """A command line that cannot be read is reported in words, and a program that was killed
+    prints nothing."""
+    if printed.error is None:
         ending = f"ended with {code}" if code > 0 else f"was ended by signal {-code}"
-        message = "\n".join(told.texts) or f"{_COMPILER} {ending}"
+        message = "\n".join(printed.texts) or f"{_COMPILER} {ending}"
         return CompileError(1001 if code == 2 else 8004, message)
-    error = told.error
+    error = printed.error
     errors = [{**one, "message": _shown(one["message"], names)} for one in error["errors"]]
     number, file = int(error["code"][2:]), names.get(error["file"], error["file"])
     message = _shown(error["message"], names)

@@ -233,7 +233,7 @@ bool WorkerPool::work_once(int index, Worker& me, Scratch& scratch) {
   return ran > 0;
 }
 
-// Tells the walker. From the first line on, the launch may be over and the slot another's.
+// Notifies the walker. From the first line on, the launch may be over and the slot another's.
 void WorkerPool::finish_blocks(int slot, uint32_t blocks) {
   slots_[slot].done.fetch_add(blocks);
   if (joiners_.load() == 0) return;

@@ -112,8 +112,8 @@ void Run::use_arenas(std::span<const Arena> arenas) {
   ready_ = false;
 }
 
-// Adds the node's name to an error. A generated kernel fails for lack of scratch memory or for an
-// index out of range, and knows no names.
+// Adds the node's name to an error. A generated kernel fails when there is no scratch memory or
+// an index is out of range, and has no names.
 Error Run::name_node(Error error) const {
   const uint32_t task = walk_.failed_task();
   const bool is_kernels = error.code == ErrorCode::kLimit || error.code == ErrorCode::kBadValue;

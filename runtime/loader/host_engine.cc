@@ -30,8 +30,8 @@ std::vector<std::filesystem::path> origins() {
   return folders;
 }
 
-// Returns whether the problem is a lack of memory: the system's loader reports it in words only.
-bool lacks_memory(const std::string& problem) {
+// Returns whether there was no memory: the system's loader reports it in words only.
+bool is_out_of_memory(const std::string& problem) {
   return problem.find("llocate memory") != std::string::npos ||
          problem.ends_with("failed to map segment from shared object");
 }
@@ -58,7 +58,7 @@ Result<const HostEngine*> open_host_engine() {
       if (!std::filesystem::exists(file, ignored)) continue;
       if (void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return engine_in(library);
       const std::string problem = ::dlerror();
-      if (lacks_memory(problem)) {
+      if (is_out_of_memory(problem)) {
         return make_error(ErrorCode::kLimit, "no memory for {}: {}{}", kLibrary, problem,
                           memory_limit_text())
             .with_hint("give the process more memory");

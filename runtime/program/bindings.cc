@@ -138,12 +138,12 @@ class Inputs {
   bool names_its_dims(uint32_t type) const {
     const auto& names = model_.types(static_cast<int>(type)).dim_names();
     return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-      return options_.dims.contains(name) && !is_told(name);
+      return options_.dims.contains(name) && !is_input_dim(name);
     });
   }
 
   // Returns whether an input that is no state has the dim.
-  bool is_told(const std::string& name) const {
+  bool is_input_dim(const std::string& name) const {
     for (int i = 0; i < model_.inputs_size(); ++i) {
       const auto& names = model_.types(static_cast<int>(model_.inputs(i).type())).dim_names();
       if (!is_state_input(model_, static_cast<size_t>(i)) &&

@@ -30,15 +30,15 @@ class BoundSymbols {
     }
   }
 
-  bool tells(const Type& type) const {
+  bool covers(const Type& type) const {
     return has_computed_size(type) &&
            std::all_of(type.dims.begin(), type.dims.end(), [&](const Dim& dim) {
-             return !dim.is_expression() || tells(static_cast<ExpressionId>(dim.value));
+             return !dim.is_expression() || covers(static_cast<ExpressionId>(dim.value));
            });
   }
 
  private:
-  bool tells(ExpressionId id) const {
+  bool covers(ExpressionId id) const {
     return !any_symbol(expressions_, id,
                        [&](SymbolId symbol) { return !bound_[static_cast<size_t>(symbol)]; });
   }
@@ -47,17 +47,17 @@ class BoundSymbols {
   std::vector<bool> bound_;
 };
 
-// Returns whether the sizes of all values of the node are told, in memory as large as they are
+// Returns whether the sizes of all values of the node are bound, in memory as large as they are
 // dense.
-bool has_told_sizes(const Node& node, const BoundSymbols& symbols) {
-  const auto is_told = [&](const Value& value) {
-    return symbols.tells(value.type()) && !row_axis(value);
+bool has_bound_sizes(const Node& node, const BoundSymbols& symbols) {
+  const auto is_bound = [&](const Value& value) {
+    return symbols.covers(value.type()) && !row_axis(value);
   };
   for (size_t i = 0; i < node.input_count(); ++i) {
-    if (node.input(i) != nullptr && !is_told(*node.input(i))) return false;
+    if (node.input(i) != nullptr && !is_bound(*node.input(i))) return false;
   }
   for (size_t k = 0; k < node.output_count(); ++k) {
-    if (!is_told(node.output(k))) return false;
+    if (!is_bound(node.output(k))) return false;
   }
   return true;
 }
@@ -110,7 +110,7 @@ std::vector<bool> find_launches(const Graph& root) {
   for (const Value* input : root.inputs()) symbols.bind(input->type());
   for (const Node& node : root.nodes()) {
     launches[static_cast<size_t>(node.id())] =
-        node.placement.kernel >= 0 && has_told_sizes(node, symbols);
+        node.placement.kernel >= 0 && has_bound_sizes(node, symbols);
     for (size_t k = 0; k < node.output_count(); ++k) symbols.bind(node.output(k).type());
   }
   Spread spread(launches);

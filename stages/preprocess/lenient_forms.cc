@@ -39,7 +39,7 @@ void warn_of_lenient_forms(Module& module) {
   }
 }
 
-Result<void> tell_warnings(Module& module, const Options& options) {
+Result<void> report_warnings(Module& module, const Options& options) {
   const std::vector<std::string> lines = module.warnings.lines();
   module.warnings = {};
   if (options.flag("strict") && !lines.empty()) {

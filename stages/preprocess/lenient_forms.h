@@ -11,6 +11,6 @@ namespace sluice {
 void warn_of_lenient_forms(Module& module);
 
 // Prints the module's warnings and clears them; with --strict they are one error (kBadModel).
-Result<void> tell_warnings(Module& module, const Options& options);
+Result<void> report_warnings(Module& module, const Options& options);
 
 }  // namespace sluice

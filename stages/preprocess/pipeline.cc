@@ -39,7 +39,7 @@ namespace {
 // Times the import, which counts as work, not as reading.
 Result<Module> import_timed(ModelFile file, WorkReport work, const StageArgs& args) {
   SLUICE_ASSIGN(Module module, import_model(std::move(file), args.options));
-  SLUICE_TRY(tell_warnings(module, args.options));
+  SLUICE_TRY(report_warnings(module, args.options));
   if (args.report != nullptr) args.report->push_back(work.done(module));
   return module;
 }
@@ -74,9 +74,9 @@ Result<Module> read_model(const StageArgs& args) {
 Result<Module> preprocess(Module module, const StageArgs& args) {
   auto ran = run_passes(module, kPasses, args.options);
   if (ran && !module.is_mid_stage()) warn_of_lenient_forms(module);
-  auto told = tell_warnings(module, args.options);
+  auto reported = report_warnings(module, args.options);
   if (!ran) return std::move(ran).error();
-  SLUICE_TRY(std::move(told));
+  SLUICE_TRY(std::move(reported));
   SLUICE_TRY(propose(module, args));
   const std::vector<PassReport>& report = *ran;
   if (args.report != nullptr) args.report->insert(args.report->end(), report.begin(), report.end());

@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-void tell(const GeneratedKernel& kernel) {
+void log_kernel(const GeneratedKernel& kernel) {
   const bool is_fixed = kernel.multiply_adds_per_block == 0;
   log_line(stage_program(StageId::kSubgraphOptimize), "kernel",
            fmt::format("{}, {}{}, {} bytes of scratch", kernel.entry, is_fixed ? "" : "at most ",
@@ -32,7 +32,7 @@ Result<bool> compile_kernel(const StageArgs& args) {
   SLUICE_ASSIGN(const GeneratedKernel kernel, generate_loops(text, path));
   SLUICE_TRY(args.output == "-" ? write_descriptor(STDOUT_FILENO, kernel.object)
                                 : write_file(args.output, kernel.object));
-  tell(kernel);
+  log_kernel(kernel);
   return true;
 }
 

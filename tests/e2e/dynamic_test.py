@@ -151,7 +151,7 @@ class Dynamic(ProgramCase):
                               "input 'x' takes f32 [batch, 3, h, 8], got f32 2x4x4x8"),
                              ({"x": random(2, 3, 8), "bias": random(2, 1)}, "got f32 2x3x8"),
                              ({"x": bytes(192), "bias": random(2, 1)},
-                              "whose dims bytes do not tell"),
+                              "whose dims bytes do not give"),
                              ({"x": random(2, 3, 4, 8)}, "no value for input 'bias'")):
             with self.assertRaises(sluice.Error) as caught:
                 run(**inputs)

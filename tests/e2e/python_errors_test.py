@@ -148,7 +148,7 @@ class Arguments(Case):
                 ([[1, 2], [3]], ""),
                 ("text", "str"),
                 ({"a": 1}, "object"),
-                (x.tobytes(), "whose dims bytes do not tell"),
+                (x.tobytes(), "whose dims bytes do not give"),
             ):
                 self.argument_error(lambda: run(x=wrong), 7004, "input 'x' takes", got)
             for wrong in (None, x[:, :3], []):

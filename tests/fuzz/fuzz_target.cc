@@ -71,7 +71,7 @@ void finding(std::string_view what, std::string_view text) {
 
 void expect_unsupported_reason(const Error& error) {
   if (exit_class(error.code) == ExitClass::kInternal)
-    finding("bad input is told as a bug of our own", error_text(error));
+    finding("bad input is reported as a bug of our own", error_text(error));
   if (error.message.empty()) finding("an error without a message", error_text(error));
 }
 

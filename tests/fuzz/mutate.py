@@ -94,39 +94,40 @@ class Trial:
             self.faults.append(f"{name}: hang: no end after {WALL_SECONDS} s")
             self.log.append(" ".join(command))
             return -1
-        told = done.stderr.decode("utf-8", "replace")
-        self.log.append(" ".join(command) + f"\nexit {done.returncode}\n{told[:20000]}")
-        if SANITIZER.search(told) and OUT_OF_MEMORY.search(told):
+        printed = done.stderr.decode("utf-8", "replace")
+        self.log.append(" ".join(command) + f"\nexit {done.returncode}\n{printed[:20000]}")
+        if SANITIZER.search(printed) and OUT_OF_MEMORY.search(printed):
             self.memory = True
         else:
-            self.check(name, done.returncode, told, output)
+            self.check(name, done.returncode, printed, output)
         return done.returncode
 
-    def check(self, name, code, told, output):
+    def check(self, name, code, printed, output):
         def fault(text):
             self.faults.append(f"{name}: {text}")
 
-        if code in (-24, 152) or (code == -9 and not SANITIZER.search(told)):
+        if code in (-24, 152) or (code == -9 and not SANITIZER.search(printed)):
             if name == "loader" and self.is_built:
                 self.is_long = True
                 return None
             return fault(f"hang: more than {CPU_SECONDS} s of CPU")
-        if SANITIZER.search(told):
+        if SANITIZER.search(printed):
             return fault("sanitizer: " +
-                         next((line for line in told.splitlines() if SANITIZER.search(line)), ""))
+                         next((line for line in printed.splitlines() if SANITIZER.search(line)),
+                              ""))
         if code < 0 or code > 127:
             return fault(f"signal {-code}")
-        headlines = HEADLINE.findall(told)
+        headlines = HEADLINE.findall(printed)
         self.messages += [(name, number, text) for number, text in headlines]
         if code not in GOOD_CODES.get(name, {0, 3, 4, 5}):
-            fault(f"exit code {code}: {told[:300]}")
+            fault(f"exit code {code}: {printed[:300]}")
         if code == 0 and headlines:
             fault("an error and success")
         if code != 0 and len(headlines) != 1:
-            fault(f"{len(headlines)} errors told, expected one")
-        if len(told) > 65536:
-            fault(f"a message of {len(told)} characters")
-        if any(ord(c) < 32 and c not in "\n\t" or c == "\x7f" for c in told):
+            fault(f"{len(headlines)} errors reported, expected one")
+        if len(printed) > 65536:
+            fault(f"a message of {len(printed)} characters")
+        if any(ord(c) < 32 and c not in "\n\t" or c == "\x7f" for c in printed):
             fault("control characters in a message")
         if output and os.path.exists(self.path(output)) != (code == 0):
             fault("an output under its final name after a failure" if code

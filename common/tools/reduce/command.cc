@@ -155,11 +155,11 @@ Result<void> Command::learn(const std::string& path) {
   if (whole_.code == kCannotStart && !wanted_.exit_code) {
     return make_error(ErrorCode::kNotFound, "the command '{}' cannot be started", words_[0]);
   }
-  const bool has_wish = wanted_.exit_code || !wanted_.text.empty();
-  if (has_wish ? is_wanted(whole_) : whole_.code != 0 || whole_.signal != 0 || whole_.timed_out)
+  const bool is_specified = wanted_.exit_code || !wanted_.text.empty();
+  if (is_specified ? is_wanted(whole_) : whole_.code != 0 || whole_.signal != 0 || whole_.timed_out)
     return {};
   return make_error(ErrorCode::kBadOption, "the command does not fail{} on the whole model: {}",
-                    has_wish ? " as wished" : "", ending_text(whole_))
+                    is_specified ? " as requested" : "", ending_text(whole_))
       .with_hint(
           "% in the command is the model's path; --exit-code and --match say what counts as the "
           "failure");

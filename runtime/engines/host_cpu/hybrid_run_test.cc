@@ -245,9 +245,9 @@ TEST(HybridRun, AnIndexOutOfRangeIsAnErrorThatNamesTheNode) {
 }
 
 TEST(HybridModel, RefusesBindingsOfPartsThatNothingSizes) {
-  AppendModel untold;
-  untold.model().mutable_types(0)->clear_dim_expression();
-  const auto refused = untold.open();
+  AppendModel unset;
+  unset.model().mutable_types(0)->clear_dim_expression();
+  const auto refused = unset.open();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kBadCompiledModel);
   EXPECT_THAT(

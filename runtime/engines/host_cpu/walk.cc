@@ -40,7 +40,7 @@ std::optional<std::vector<int64_t>> SymbolValues::extents(const Type& type) cons
   if (type.is_fixed()) return type.extents();
   if (type.has_unknown()) return std::nullopt;
   std::vector<int64_t> extents;
-  bool is_told = true;
+  bool is_bound = true;
   for (const Dim& dim : type.dims) {
     if (dim.is_fixed()) {
       extents.push_back(dim.value);
@@ -49,10 +49,10 @@ std::optional<std::vector<int64_t>> SymbolValues::extents(const Type& type) cons
     const auto value =
         expressions_.evaluate(static_cast<ExpressionId>(dim.value), [&](SymbolId symbol) {
           const int64_t known = values_[static_cast<size_t>(symbol)];
-          is_told = is_told && known != kOpen;
+          is_bound = is_bound && known != kOpen;
           return known;
         });
-    if (!value || *value < 0 || !is_told) return std::nullopt;
+    if (!value || *value < 0 || !is_bound) return std::nullopt;
     extents.push_back(*value);
   }
   return extents;
@@ -118,7 +118,7 @@ Result<void> GraphWalk::add_result(const Value& result, Operands& operands,
   auto extents = symbols_.extents(result.type());
   if (!extents || !element_count(*extents)) {
     return make_error(ErrorCode::kBadShape,
-                      "{}: result '{}' has a size that the values before it do not tell",
+                      "{}: result '{}' has a size that the values before it do not set",
                       result.producer()->label(), result.name());
   }
   auto tensor =
@@ -138,7 +138,7 @@ Result<void> GraphWalk::add_input(const Node& node, size_t index, const TensorVi
     return make_error(ErrorCode::kBadShape,
                       "{}: operand '{}' is {} {}, its kernel was compiled for {}", node.label(),
                       value.name(), dtype_name(input.dtype), dims_text(input.dims),
-                      extents ? dims_text(*extents) : "sizes that no value tells");
+                      extents ? dims_text(*extents) : "sizes that no value sets");
   }
   const uint64_t bytes = dtype_bytes(input.dtype, *element_count(*extents));
   if (bytes == 0 || is_aligned(input.data)) {

@@ -99,7 +99,7 @@ void PartEmitter::leave_out_zeros() {
     def_.mutable_symbolic()->clear_value_distance();
 }
 
-// Returns a name for people: that of the model, or what tells a value without one apart.
+// Returns a name for people: that of the model, or what distinguishes a value without one.
 std::string PartEmitter::name_of(const Value& value) const {
   const Node* producer = value.producer();
   if (!value.name().empty() || producer == nullptr) return value.name();

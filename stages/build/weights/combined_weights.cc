@@ -42,11 +42,11 @@ Result<void> CombinedWeights::finish(const pb::ModelDef& model) {
 }
 
 // Writes {"file": …, "weights": {digest: {"offset": …, "bytes": …, "name": …}}}, by offset. Of
-// constants with equal bytes the first is told.
+// constants with equal bytes the first is listed.
 Result<void> CombinedWeights::write_index(const pb::ModelDef& model) {
   const std::string file = std::filesystem::path(place_.combined_file()).filename().string();
   Json weights{Json::Object{}}, index;
-  std::set<std::string_view> told;
+  std::set<std::string_view> listed;
   uint64_t offset = kOmPage;
   for (const pb::ExternalWeightDef& weight : model.external_weights()) {
     Json entry;
@@ -54,7 +54,7 @@ Result<void> CombinedWeights::write_index(const pb::ModelDef& model) {
     entry.set("offset", offset);
     entry.set("bytes", weight.bytes());
     entry.set("name", weight.name());
-    if (told.insert(weight.digest()).second)
+    if (listed.insert(weight.digest()).second)
       weights.set(digest_hex(digest_of(weight)), std::move(entry));
     offset = next_external_offset(offset, weight.bytes());
   }

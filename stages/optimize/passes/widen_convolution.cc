@@ -23,7 +23,7 @@
 namespace sluice {
 namespace {
 
-// An empty one stays: a Reshape to no elements cannot be told from one that copies a dim.
+// An empty one stays: a Reshape to no elements cannot be distinguished from one that copies a dim.
 bool is_line(const Value& value) {
   const Type& type = value.type();
   return type.is_tensor() && is_contraction_dtype(type.dtype) && !type.has_unknown() &&

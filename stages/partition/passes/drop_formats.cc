@@ -8,7 +8,7 @@
 // of a wider value are dropped, too.
 //
 // Legal because a storage never changes a value's type, and kernels are generated for any. Formats
-// were chosen before engines were: sizes that only a run tells put nodes on host_cpu that vector
+// were chosen before engines were: sizes that only a run sets put nodes on host_cpu that vector
 // would take otherwise. A TransData between equal storages gives its operand back.
 #include <algorithm>
 

@@ -166,16 +166,15 @@ std::string ExpandCall::label() const { return node_label(proto); }
 Result<int64_t> ExpandCall::rank(size_t index) const {
   const Type& type = inputs[index]->type();
   if (type.is_tensor() && type.ranked) return type.rank();
-  return unsupported("its form depends on the rank of input {} '{}', which the model does not tell",
+  return unsupported("its form depends on the rank of input {} '{}', which the model does not say",
                      index, proto.input(static_cast<int>(index)));
 }
 
 Result<DType> ExpandCall::dtype(size_t index) const {
   const Type& type = inputs[index]->type();
   if (type.is_tensor() && type.dtype != DType::kUndefined) return type.dtype;
-  return unsupported(
-      "its form depends on the dtype of input {} '{}', which the model does not tell", index,
-      proto.input(static_cast<int>(index)));
+  return unsupported("its form depends on the dtype of input {} '{}', which the model does not say",
+                     index, proto.input(static_cast<int>(index)));
 }
 
 }  // namespace sluice

@@ -123,7 +123,7 @@ Result<void> check_operators(const onnx::GraphProto& graph) {
                     is_one ? "" : "s", text)
       .with_hint(fmt::format(
           "{} lists the operators of ONNX that this release has, {} those of other "
-          "domains; {} tells how to add one, or report the missing one",
+          "domains; {} says how to add one, or report the missing one",
           page_path("onnx-support.md"), page_path("operators.md"), page_path("adding-an-op.md")));
 }
 

@@ -45,7 +45,7 @@ class Int8Emitter {
   llvm::Value* opaque(llvm::Value* vector);
 
   // Stores what the epilogue makes of the sums; y points at the first element of the vector. The
-  // mask, unless it is null, tells the active lanes.
+  // mask, unless it is null, selects the active lanes.
   void finish(llvm::Value* sums, const Epilogue& epilogue,
               const std::function<llvm::Value*(int)>& load, llvm::Value* y, int active,
               llvm::Value* mask = nullptr);

@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-// Sizes of one product: batch [outer, inner], of which either operand may lack one.
+// Sizes of one product: batch [outer, inner], of which one may be missing in either operand.
 struct Sizes {
   int64_t outer = 1, inner = 1, m = 1, k = 1, n = 1;
 };

@@ -57,7 +57,7 @@ class Int8TileEmitter {
   int active(int vector) const {
     return vector == shape_.vectors - 1 ? shape_.active : shape_.lanes;
   }
-  // Returns the mask for operands and results of a vector, null where constants tell.
+  // Returns the mask for operands and results of a vector, null where active lanes are constant.
   Value* mask(int vector) const { return active(vector) == 0 ? mask_ : nullptr; }
   bool has_x_zero() const { return reduction_.unit == 4; }
   bool has_w_zero() const { return numbers_.has_w_zero && !reduction_.is_centered; }

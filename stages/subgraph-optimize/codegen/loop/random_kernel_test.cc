@@ -120,10 +120,10 @@ class RandomKernelTest : public testing::TestWithParam<size_t> {
       auto ran = loop::interpret(loops.graph, loops.sizes, wanted.pointers());
       ASSERT_TRUE(ran.ok()) << "seed " << seed << ": " << error_text(ran.error());
       ran = run_loop_kernel(loops.graph, loops.sizes, found.pointers(), profile);
-      const std::string told =
+      const std::string fault =
           ran.ok() ? difference(loops, found, wanted) : error_text(ran.error());
-      if (told.empty()) continue;
-      ADD_FAILURE() << "seed " << seed << ": " << told << "\n" << print_loops(loops.graph);
+      if (fault.empty()) continue;
+      ADD_FAILURE() << "seed " << seed << ": " << fault << "\n" << print_loops(loops.graph);
       if (++failures == kMaxFailures) return;
     }
   }
