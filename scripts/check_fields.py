@@ -31,7 +31,7 @@ CARRIERS = ("common/text/", "common/graphfile/", "common/tools/", "common/verify
             EMITTERS)
 # What the verifier compares a graph with, and nothing else could know.
 FOR_VERIFIER = {"Placement.layouts": "how the operands lay that a kernel was made for"}
-# What is told to people is read by them, and is what these fields are for.
+# What is reported to people is read by them, and is what these fields are for.
 FOR_PEOPLE = {
     "NodeNamesDef.name": "names of nodes in reports",
     "Result.stats": "statistics of a job",

@@ -1,5 +1,5 @@
 // Prints what one thread can multiply and add at most, as JSON:
-// {"avx512":GFLOP/s,"avx2":...,"generic":...}; 0 for what this CPU lacks.
+// {"avx512":GFLOP/s,"avx2":...,"generic":...}; 0 for what this CPU does not have.
 //
 // Independent chains of x = x * a + b, as many as the registers hold minus two for a and b, so that
 // neither latency nor memory counts. generic is SSE2, a multiplication and an addition; the best of
