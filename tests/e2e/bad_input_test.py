@@ -362,7 +362,7 @@ class BadInput(unittest.TestCase):
         self.assertEqual(self.bytes_of(out), product)
 
     def test_verify_segments_finds_other_bytes(self):
-        """What a changed file with the old time hides: only a hash tells."""
+        """What a changed file with the old time hides: only a hash shows it."""
         weights = np.random.default_rng(1).standard_normal((8, 800), np.float32).tobytes()
         self.path("w.bin", weights)
         status = os.stat(self.path("w.bin"))

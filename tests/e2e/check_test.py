@@ -217,7 +217,7 @@ class Check(unittest.TestCase):
                          if option.count("=") == 1)
             self.assertEqual(int(sizes[name]),
                              int(sizes["past_sequence_length"]) + int(sizes["sequence_length"]))
-            if name != "mask":  # whose name tells nothing
+            if name != "mask":  # whose name says nothing
                 self.assertEqual(list(sizes.values()), ["1", "128", "1", "129"])
         save(self.model, [helper.make_node("MatMul", ["x", "z"], ["y"], "mm")],
              [floats("x", ["N", "it's $HOME"]), floats("z", ["L", 7])], [floats("y", [None, 7])])
@@ -233,7 +233,7 @@ class Check(unittest.TestCase):
 
     def test_what_is_new_fits_the_bound_of_a_state(self):
         for high in (1, 64, 1024):
-            for step in ("seq", "D"):  # whose name tells nothing
+            for step in ("seq", "D"):  # whose name says nothing
                 x = floats("x", ["batch", 8, step] if step == "D" else ["batch", step, 8])
                 past = floats("past", ["batch", 8, "P"] if step == "D" else ["batch", "P", 8])
                 nodes = [helper.make_node("Concat", ["past", "x"], ["k"], "cat",

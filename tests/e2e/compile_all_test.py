@@ -207,16 +207,16 @@ class CompileAllTest(ManifestCase):
             [os.path.join(self.programs, "sluice-compile-all"), "--store", self.store, "-o",
              self.out, self.manifest(MATRIX)], stderr=theirs)
         os.close(theirs)
-        told = b""
+        reported = b""
         with contextlib.suppress(OSError):  # the end of a terminal
             while part := os.read(ours, 1 << 16):
-                told += part
+                reported += part
         os.close(ours)
         self.assertEqual(process.wait(60), 0)
-        self.assertIn(b"0 of 10 ended: 0 found, 0 failed; 1 begun", told)
-        self.assertIn(b" s  ", told)
-        self.assertEqual(told.count(b" made "), 10)
-        self.assertTrue(told.endswith(b"\x1b[J"), "the table is gone at the end")
+        self.assertIn(b"0 of 10 ended: 0 found, 0 failed; 1 begun", reported)
+        self.assertIn(b" s  ", reported)
+        self.assertEqual(reported.count(b" made "), 10)
+        self.assertTrue(reported.endswith(b"\x1b[J"), "the table is gone at the end")
 
     def test_two_runs_at_once(self):
         other = self.start(MATRIX)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How sizes are told: names of dims as an exporter writes them, bounds of dims without a name, a
+"""How sizes are given: names of dims as an exporter writes them, bounds of dims without a name, a
 compile that stops on the way.
 
 usage: dims_test.py FOLDER_OF_PROGRAMS [unittest arguments]

@@ -2,7 +2,7 @@
 """The engine that summary, bench, trace and conformance name for a node is that of the function
 which ran it. What ran is found out without any of them: a compiled model has the code of a kernel
 in one place, and in another what the evaluator is to compute. Each is damaged in turn, in a copy,
-and the first value that is made otherwise tells whose function it was.
+and the first value that is made otherwise shows whose function it was.
 
 usage: engines_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -163,7 +163,8 @@ class CompiledModel:
 
 def of_functions(engines):
     """Those that stand for a function of the device or the evaluator: not copies, nor calls."""
-    return {name: told for name, told in engines.items() if name not in IDLE and told not in IDLE}
+    return {name: found for name, found in engines.items()
+            if name not in IDLE and found not in IDLE}
 
 
 class Engines(ProgramCase):
@@ -222,8 +223,8 @@ class Engines(ProgramCase):
         return {event["name"]: event["cat"] for event in events if event["ph"] == "X"}
 
     def benched(self):
-        told = self.program(0, "sluice-loader", self.om, "--bench", "--json", "--runs=1")
-        return {node["name"]: node["engine"] for node in json.loads(told)["nodes"]}
+        reported = self.program(0, "sluice-loader", self.om, "--bench", "--json", "--runs=1")
+        return {node["name"]: node["engine"] for node in json.loads(reported)["nodes"]}
 
     def summed_up(self):
         """(nodes by engine, generated kernels, reference kernels)"""

@@ -114,10 +114,10 @@ class Case(ProgramCase):
     def refused(self, code, model, *texts, how=()):
         """Neither opened nor verified."""
         for name, options in (("sluice-loader", ["--random", *how]), ("sluice-verify", how)):
-            told = self.program(code, name, *options, model)
-            self.assertEqual(told.count(": error SL"), 1, told)
+            said = self.program(code, name, *options, model)
+            self.assertEqual(said.count(": error SL"), 1, said)
             for text in texts:
-                self.assertIn(text, told)
+                self.assertIn(text, said)
 
 
 class Kinds(Case):
@@ -364,9 +364,9 @@ class WrongFiles(Case):
             self.program(0, "sluice-verify", model)
             for name, how in (("sluice-loader", ["--random", "--verify"]),
                               ("sluice-verify", ["--segments"])):
-                told = self.program(3, name, *how, model)
+                said = self.program(3, name, *how, model)
                 for text in ("SL7001", "constant 'w", "(sha256:", path, "other bytes"):
-                    self.assertIn(text, told)
+                    self.assertIn(text, said)
 
     def test_the_combined_file_of_another_model(self):
         model, path = self.one(COMBINED)
@@ -508,9 +508,9 @@ class Services(Case):
         self.compile(source, "served/m.om", SHARED, *how)
         self.assertEqual((self.read("served/m.om"), self.weights("served")),
                          (self.read("local/m.om"), self.weights("local")))
-        told = self.program(3, "sluice-compile", "-q", PROFILE, SHARED, *how, source, "-o",
+        said = self.program(3, "sluice-compile", "-q", PROFILE, SHARED, *how, source, "-o",
                             self.path("elsewhere.om"))
-        self.assertIn(f"a job names '{self.path('weight')}'", told)
+        self.assertIn(f"a job names '{self.path('weight')}'", said)
         self.assertFalse(os.path.exists(self.path("weight")))
         self.assertFalse(os.path.exists(self.path("elsewhere.om")))
 
@@ -528,10 +528,10 @@ class NoFolder(Case):
         done = subprocess.run([os.path.join(self.programs, command[0]), *command[1:], "-o", output],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
                               cwd=self.folder)
-        told = done.stderr.decode()
-        self.assertEqual(done.returncode, 2, told)
+        said = done.stderr.decode()
+        self.assertEqual(done.returncode, 2, said)
         for part in ("SL1001", text, "has no folder", "--weights-beside"):
-            self.assertIn(part, told)
+            self.assertIn(part, said)
         self.assertFalse(os.path.exists(self.path("weight")))
 
     def test_standard_output_and_devices(self):
@@ -571,9 +571,9 @@ class NoFolder(Case):
                       self.program(0, "sluice-show", self.path("m.sg")))
 
     def test_values(self):
-        told = self.program(3, "sluice-compile", "--external-weight=3", self.path("m.onnx"), "-o",
+        said = self.program(3, "sluice-compile", "--external-weight=3", self.path("m.onnx"), "-o",
                             self.path("m.om"))
-        self.assertIn("--external-weight is '3', expected 0, 1 or 2", told)
+        self.assertIn("--external-weight is '3', expected 0, 1 or 2", said)
 
 
 if __name__ == "__main__":

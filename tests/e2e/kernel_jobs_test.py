@@ -103,12 +103,12 @@ class ListTest(KernelCase):
             with self.subTest(model=model):
                 shutil.rmtree(self.folder)
                 os.mkdir(self.folder)
-                lacking = self.kernels(self.partitioned(model))
-                keys = self.keys(lacking)
+                missing = self.kernels(self.partitioned(model))
+                keys = self.keys(missing)
                 self.assertGreaterEqual(len(keys), 1)
                 self.assertEqual(self.records("records"), [], "listing generates nothing")
                 self.assertEqual(self.records("jobs"), sorted(keys))
-                self.assertEqual(self.kernels(lacking), [])
+                self.assertEqual(self.kernels(missing), [])
                 self.assertIn(f"0 found, {len(keys)} generated, 0 listed", self.errors)
                 self.assertEqual(self.records("records", "kernel"), sorted(keys))
                 self.assertEqual(self.assert_all_found(), len(keys))
@@ -119,17 +119,17 @@ class ListTest(KernelCase):
                          sorted(self.keys(self.kernels([self.graph]))))
 
     def test_halves_in_two_stores_are_merged(self):
-        lacking = self.kernels(self.partitioned("large", "--nodes", "2000"))
-        keys = self.keys(lacking)
+        missing = self.kernels(self.partitioned("large", "--nodes", "2000"))
+        keys = self.keys(missing)
         self.assertEqual(len(set(keys)), len(keys), "a key is listed once")
         self.assertGreater(len(keys), 50)
         stores = [self.path("one"), self.path("two")]
-        halves = [self.write_list(lacking[i::2], f"half{i}") for i in range(2)]
+        halves = [self.write_list(missing[i::2], f"half{i}") for i in range(2)]
         running = [subprocess.Popen([os.path.join(self.programs, "sluice-subgraph-optimize"), "-q",
                                      "--kernels=" + half, "--store", store, "--threads=1"])
                    for half, store in zip(halves, stores)]
         self.assertEqual([process.wait(300) for process in running], [0, 0])
-        self.assertGreater(len(self.kernels(lacking_files(lacking), store=stores[0])), 0)
+        self.assertGreater(len(self.kernels(files_of(missing), store=stores[0])), 0)
         os.mkdir(self.path("merged"))
         for store in stores:
             subprocess.run(["cp", "-rn", store + "/.", self.path("merged")], check=False)
@@ -137,9 +137,9 @@ class ListTest(KernelCase):
 
     def test_lines_of_any_form(self):
         files = self.partitioned("tiny-conv")
-        lacking = self.kernels(files)
-        key = self.keys(lacking)[0]
-        file = lacking[0].rsplit(" ", 1)[1]
+        missing = self.kernels(files)
+        key = self.keys(missing)[0]
+        file = missing[0].rsplit(" ", 1)[1]
         blank = self.path("a path, of 2 blanks.sg")
         shutil.copy(file, blank)
         # The same key twice, at two files, beside a line that lists.
@@ -174,7 +174,7 @@ class ListTest(KernelCase):
         self.assertNotEqual(plain, exact)
 
 
-def lacking_files(lines):
+def files_of(lines):
     return [line.rsplit(" ", 1)[1] for line in lines]
 
 
@@ -204,10 +204,10 @@ class ErrorsTest(KernelCase):
 
     def test_store_that_cannot_be_written(self):
         files = self.partitioned("tiny-conv")
-        lacking = self.kernels(files)
+        missing = self.kernels(files)
         with open(self.path("file"), "w", encoding="utf-8"):
             pass
-        for lines in (files, lacking):
+        for lines in (files, missing):
             self.kernels(lines, code=5, store=self.path("file"))
             self.assertIn("cannot be written", self.errors)
 

@@ -102,9 +102,9 @@ class Specifications(KernelsCase):
         for label, (entry, text) in found.items():
             with open(self.path("k.txt"), "w", encoding="utf-8") as file:
                 file.write(text)
-            told = self.program(0, "sluice-subgraph-optimize", "--kernel", self.path("k.txt"), "-o",
+            said = self.program(0, "sluice-subgraph-optimize", "--kernel", self.path("k.txt"), "-o",
                                 self.path("k.o"))
-            self.assertRegex(told, rf"^sluice-subgraph-optimize: kernel {entry}, (at most )?\d+ "
+            self.assertRegex(said, rf"^sluice-subgraph-optimize: kernel {entry}, (at most )?\d+ "
                                    r"blocks?, \d+ bytes of scratch\n$")
             with open(self.path("k.o"), "rb") as file:
                 self.assertEqual(hashlib.sha256(file.read()).hexdigest(), digests[entry], label)

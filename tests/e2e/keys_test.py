@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Keys of a farm and of services: who has the right ones compiles, everybody else is refused, told
-and logged, and those who listen go on.
+"""Keys of a farm and of services: who has the right ones compiles, everybody else is refused with a
+message and logged, and those who listen go on.
 
 usage: keys_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """

@@ -193,9 +193,10 @@ class Rounds:
         assert (process.returncode in expected or target == "stage" and
                 process.returncode == -sign), (what, process.returncode, errors)
         # a stage of a killed group can end before the signal has reached the orchestrator, which
-        # then tells of it
-        told = errors.count("error")
-        assert told == 1 if process.returncode == 5 else told <= (target == "group"), (what, errors)
+        # then reports it
+        count = errors.count("error")
+        is_right = count == 1 if process.returncode == 5 else count <= (target == "group")
+        assert is_right, (what, errors)
         assert process.returncode != 0 or os.path.exists(self.out), what
         self.check_files(what)
         last = self.last_complete()

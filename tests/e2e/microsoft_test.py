@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """The operators of com.microsoft compute what numpy does, with fixed and with free dims, evaluated
-and compiled; what is not taken is told.
+and compiled; what is not taken is reported.
 
 usage: microsoft_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """

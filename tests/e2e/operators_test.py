@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Operators of ai.onnx.ml compute what numpy does, random ones what their seed says, images what
-their files hold; the rest is told.
+their files hold; the rest is reported.
 
 usage: operators_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """

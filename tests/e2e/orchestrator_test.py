@@ -118,11 +118,11 @@ class Orchestrator(unittest.TestCase):
     def test_progress_that_programs_read(self):
         result = self.compile("--progress=json")
         self.assertEqual(result.returncode, 0, result.stderr)
-        told = [json.loads(line) for line in result.stderr.splitlines() if line.startswith("{")]
-        self.assertEqual([(each["stage"], each["number"], each["of"]) for each in told],
+        reported = [json.loads(line) for line in result.stderr.splitlines() if line.startswith("{")]
+        self.assertEqual([(each["stage"], each["number"], each["of"]) for each in reported],
                          [(name, i + 1, 5) for i, name in enumerate(STAGES)])
-        self.assertEqual([each["bytes"] for each in told[:1]], [17])
-        self.assertTrue(all(each["seconds"] >= 0 for each in told))
+        self.assertEqual([each["bytes"] for each in reported[:1]], [17])
+        self.assertTrue(all(each["seconds"] >= 0 for each in reported))
         self.assertIn("sluice-build: warning noted\n", result.stderr)
         self.assertEqual(self.compile("--progress=json", "--quiet").stderr, "")
         wrong = self.compile("--progress=xml")
@@ -263,7 +263,7 @@ class Orchestrator(unittest.TestCase):
     def test_a_stage_that_cannot_start_is_a_matter_of_resources(self):
         result = self.compile(FAIL_optimize="127")
         self.assertEqual(result.returncode, 5)
-        # what it said is told
+        # what it said is passed on
         self.assertIn("sluice-optimize: error SL2001: broken on purpose", result.stderr)
         self.assertIn("SL8004: sluice-optimize ended with exit code 127", result.stderr)
 

@@ -97,11 +97,11 @@ class Matrix(programs.ProgramCase):
         """Says what the Concat or Split of the case runs as."""
         self.program(0, "sluice", "compile", "-q", *options, "--stop-after=build:plan-memory",
                      "-o", self.path("scheduled.sg"))
-        told = self.program(0, "sluice-show", "--explain", self.path("scheduled.sg"))
+        said = self.program(0, "sluice-show", "--explain", self.path("scheduled.sg"))
         if pieces == "neither":
             return
-        found = re.search(rf"^k +{pieces} +(no task|task) ", told, re.M)
-        self.assertTrue(found and found[1] == "no task", told)
+        found = re.search(rf"^k +{pieces} +(no task|task) ", said, re.M)
+        self.assertTrue(found and found[1] == "no task", said)
 
     def check(self, sizes, state, pieces, rows):
         with open(self.path("model.onnx"), "wb") as file:

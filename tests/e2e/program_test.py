@@ -89,10 +89,10 @@ class Program(unittest.TestCase):
         names = ["sluice", "sluice-compile", "sluice-show", "sluice-loader", "sluice-conformance",
                  *("sluice-" + stage for stage in STAGES)]
         for name in names:
-            for wish in ("--help", "--version"):
+            for option in ("--help", "--version"):
                 with open("/dev/full", "w") as full:
-                    self.assertIn(b"SL1007", self.run_program(5, name, wish, stdout=full).stderr,
-                                  (name, wish))
+                    self.assertIn(b"SL1007", self.run_program(5, name, option, stdout=full).stderr,
+                                  (name, option))
 
     # Limits
 

@@ -258,10 +258,10 @@ with sluice.Model(sys.argv[1]) as model:
 
 class Output(Case):
     def raised_at_the_end(self, output):
-        def stop(told):
-            if told.number == told.of:
+        def stop(report):
+            if report.number == report.of:
                 time.sleep(0.3)  # the program has written its product by then
-                raise KeyError(told.stage)
+                raise KeyError(report.stage)
 
         with self.assertRaises(KeyError):
             sluice.compile(product(), profile=PROFILE, progress=stop, output=output)
@@ -363,7 +363,7 @@ with open(sys.argv[1], "rb") as file:
     model = file.read()
 try:
     sluice.compile(model, profile="cpu-generic", output=sys.argv[2],
-                   progress=lambda told: os.kill(os.getpid(), signal.SIGINT))
+                   progress=lambda report: os.kill(os.getpid(), signal.SIGINT))
 except KeyboardInterrupt:
     print("interrupted")
 try:
@@ -390,7 +390,7 @@ except KeyboardInterrupt:
     print("interrupted")
 signal.signal(signal.SIGINT, lambda *arguments: print("own"))
 sluice.compile(sys.argv[1], profile="cpu-generic",
-               progress=lambda told: told.number == 5 and os.kill(os.getpid(), signal.SIGINT))
+               progress=lambda report: report.number == 5 and os.kill(os.getpid(), signal.SIGINT))
 """
         model, output = self.save("m.onnx", product()), self.path("whole.om")
         self.assertEqual(self.python(script, model, output), ["interrupted", "own", "own"])

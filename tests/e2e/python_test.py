@@ -202,8 +202,8 @@ class Compile(ScratchCase):
         self.assertEqual(
             self.failure(product(), options={"strict": True, "denormals": "sometimes"}).code, 1006
         )
-        told = self.failure(product(), options={"no-such-option": 1})
-        self.assertEqual(told.code, 1001)
+        error = self.failure(product(), options={"no-such-option": 1})
+        self.assertEqual(error.code, 1001)
         with self.assertRaises(ValueError):
             sluice.compile(product(), options={"stop_after": "optimize"})
 
@@ -295,8 +295,8 @@ class Compile(ScratchCase):
                 sluice.compile(content, profile=PROFILE)
 
     def test_callback_that_raises(self):
-        def stop(told):
-            raise KeyError(told.stage)
+        def stop(report):
+            raise KeyError(report.stage)
 
         for output in (None, self.path("never.om")):
             with self.assertRaises(KeyError) as caught:
@@ -308,7 +308,7 @@ class Compile(ScratchCase):
         script = (
             "import os, sys, sluice\n"
             "sluice.compile(sys.argv[1], profile='cpu-generic', output=sys.argv[2],\n"
-            "               progress=lambda told: print(told.stage, os.getpid(), flush=True))\n"
+            "               progress=lambda report: print(report.stage, os.getpid(), flush=True))\n"
         )
         model = self.save("chain.onnx", chain(20000))
         paths = os.environ | {

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""-q, --quiet: every program takes it, tells no warnings with it, and still tells errors and gives
-the same results.
+"""-q, --quiet: every program takes it, prints no warnings with it, and still prints errors and
+gives the same results.
 
 usage: quiet_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """

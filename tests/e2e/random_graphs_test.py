@@ -12,7 +12,7 @@ usage: random_graphs_test.py FOLDER_OF_PROGRAMS [options]
   --keep DIR     where failing graphs go
                  [default: random-graphs in the working directory]
   --model FILE   this model on the inputs of FILE.npz or those beside --inputs, without numpy
-  --inputs FILE  .npz of inputs by name; inputs that it lacks, or of other sizes, are made up
+  --inputs FILE  .npz of inputs by name; missing inputs, or those of other sizes, are made up
 
 Exits 7 when anything disagrees. Each failing graph is written as an ONNX file; the message says
 what to type to shrink it.
@@ -73,9 +73,9 @@ def difference(found, wanted):
 
 def compare(what, found, wanted, limit_like=None):
     for name, value in wanted.items():
-        told = difference(found[name], value)
-        if told:
-            raise Failed(f"{what}: output '{name}': {told}")
+        reported = difference(found[name], value)
+        if reported:
+            raise Failed(f"{what}: output '{name}': {reported}")
 
 
 def check(options, model, feeds, wanted, folder):
@@ -122,14 +122,14 @@ def keep(options, graph):
             f"--exit-code=7 -- {own} --inputs {path}.npz --model %")
 
 
-def find_failing(options, graphs, told):
+def find_failing(options, graphs, reported):
     """The graphs that fail alone; all of them, when none does."""
     alone = [(graph, failure) for graph in graphs for failure in [try_graphs(options, [graph])]
-             if failure] if len(graphs) > 1 else [(graphs[0], told)]
+             if failure] if len(graphs) > 1 else [(graphs[0], reported)]
     for graph, failure in alone:
         print(f"graph {graph.index}: {failure}\n{keep(options, graph)}", flush=True)
     if not alone:
-        print(f"graphs {graphs[0].index} to {graphs[-1].index} together, none alone: {told}",
+        print(f"graphs {graphs[0].index} to {graphs[-1].index} together, none alone: {reported}",
               flush=True)
     return max(1, len(alone))
 
@@ -197,8 +197,8 @@ def main():
     for batch in ([[random_graphs.RandomGraph(options.seed, options.only)]]
                   if options.only is not None else batches(options, begin)):
         graphs = [graph for graph in batch if graph.outputs]
-        told = try_graphs(options, graphs) if graphs else None
-        failed += find_failing(options, graphs, told) if told else 0
+        reported = try_graphs(options, graphs) if graphs else None
+        failed += find_failing(options, graphs, reported) if reported else 0
         tried += len(graphs)
     print(f"random graphs: {tried} graphs, {failed} disagree, {time.time() - begin:.0f} s")
     return 7 if failed or not tried else 0

@@ -72,11 +72,11 @@ class RemoteCase(StoreCase):
         """The stages found by a compile in an empty store, which says the warning or nothing."""
         self.another_store()
         found = self.found("--remote", url, *options, expected=self.expected, warns=True, **more)
-        told = [line for line in self.warnings if "remote" in line or "store" in line]
-        self.assertEqual(len(told), 1 if warning else 0, self.warnings)
+        reported = [line for line in self.warnings if "remote" in line or "store" in line]
+        self.assertEqual(len(reported), 1 if warning else 0, self.warnings)
         if warning:
-            self.assertIn("warning the remote store 'http", told[0])
-            self.assertIn(warning, told[0])
+            self.assertIn("warning the remote store 'http", reported[0])
+            self.assertIn(warning, reported[0])
         self.assertEqual(self.unfinished(), [])
         return found
 
@@ -472,8 +472,8 @@ class MisbehavingTest(PythonServerCase):
                 elsewhere = {"Location": self.url + "/records/"} if status < 400 else {}
                 self.misbehave(lambda handler: handler.answer(status, b"x", **elsewhere))
                 self.server.requests.clear()
-                told = "answers %d to GET" % status
-                self.assertEqual(self.found_with(self.url, warning=told), [])
+                reported = "answers %d to GET" % status
+                self.assertEqual(self.found_with(self.url, warning=reported), [])
                 self.assertEqual(len(self.seen("GET")), 1, "it is not asked again")
 
     def test_a_redirection_gets_no_login(self):

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One compiled model, byte for byte, however it was made: the pipe of a shell, every transport,
 work resumed after each stage and each pass, any number of threads, each non-semantic option set and
-unset, another folder, another locale, a processor that seems to lack instructions.
+unset, another folder, another locale, a processor on which instructions seem to be missing.
 
 usage: same_bytes_test.py FOLDER_OF_PROGRAMS [--model FILE]
 """

@@ -38,7 +38,7 @@ EVIL = r"""
 #include <string>
 #include <thread>
 
-void told(const char* what, bool done) {
+void report(const char* what, bool done) {
   fprintf(stderr, "%s: %s\n", what, done ? "DONE" : "refused");
 }
 
@@ -74,22 +74,23 @@ int tries() {
   if (strcmp(what, "fill") == 0) fill();
   if (strcmp(what, "spin") == 0) while (true) {}
   if (strcmp(what, "sleep") == 0) sleep(1000);
-  told("fork", forks());
+  report("fork", forks());
   if (strcmp(what, "all") != 0) return 3;
-  told("exec", execl("/usr/bin/true", "true", nullptr) == 0);
+  report("exec", execl("/usr/bin/true", "true", nullptr) == 0);
   for (int number = 200; number < 2000; ++number)
-    if (executes_descriptor(number)) told("execveat", true);
-  told("execveat", false);
+    if (executes_descriptor(number)) report("execveat", true);
+  report("execveat", false);
   for (int family : {AF_INET, AF_INET6, AF_UNIX, AF_NETLINK})
-    told("socket", socket(family, SOCK_STREAM, 0) >= 0);
-  told("read", open((std::string(getenv("HOME")) + "/secret").c_str(), O_RDONLY) >= 0);
-  told("list", open(getenv("HOME"), O_RDONLY) >= 0);
-  told("write", writes((std::string(getenv("HOME")) + "/planted").c_str()));
-  told("temporary", writes((std::string(getenv("TMPDIR")) + "/planted").c_str()));
-  told("model", open(getenv("MODEL"), O_WRONLY) >= 0);
-  told("mode", chmod(getenv("MODEL"), 0777) == 0);
-  told("signal", kill(getppid(), 0) == 0);
-  told("parent", open(("/proc/" + std::to_string(getppid()) + "/environ").c_str(), O_RDONLY) >= 0);
+    report("socket", socket(family, SOCK_STREAM, 0) >= 0);
+  report("read", open((std::string(getenv("HOME")) + "/secret").c_str(), O_RDONLY) >= 0);
+  report("list", open(getenv("HOME"), O_RDONLY) >= 0);
+  report("write", writes((std::string(getenv("HOME")) + "/planted").c_str()));
+  report("temporary", writes((std::string(getenv("TMPDIR")) + "/planted").c_str()));
+  report("model", open(getenv("MODEL"), O_WRONLY) >= 0);
+  report("mode", chmod(getenv("MODEL"), 0777) == 0);
+  report("signal", kill(getppid(), 0) == 0);
+  report("parent",
+         open(("/proc/" + std::to_string(getppid()) + "/environ").c_str(), O_RDONLY) >= 0);
   bool ran = false;
   std::thread([&] { ran = true; }).join();
   fprintf(stderr, "thread: %s\n", ran ? "runs" : "FAILS");
@@ -297,17 +298,17 @@ class EvilJobs(ServiceCase):
         process, line, use = self.serve("optimize", "--allow-path", self.path("models"))
         if "seccomp" not in line:
             self.skipTest("SKIPPED: this machine has no seccomp: " + line)
-        told = []
+        reported = []
         for _ in range(2):  # the service stays up
-            told += self.compile("-o", self.out, *use).stderr.decode().splitlines()
+            reported += self.compile("-o", self.out, *use).stderr.decode().splitlines()
             self.assertIsNone(process.poll())
         skipped = set() if "landlock" in line else NEEDS_LANDLOCK
         for what in ("fork", "exec", "execveat", "socket", "read", "list", "write", "temporary",
                      "model", "mode", "signal", "parent"):
             if what not in skipped:
-                self.assertIn(what + ": refused", told)
-                self.assertNotIn(what + ": DONE", told)
-        self.assertIn("thread: runs", told)
+                self.assertIn(what + ": refused", reported)
+                self.assertNotIn(what + ": DONE", reported)
+        self.assertIn("thread: runs", reported)
 
     def test_that_spin_are_ended(self):
         process, line, use = self.serve("optimize", "--sandbox-seconds=1", evil="spin")

@@ -54,9 +54,9 @@ class Case:
     def check_values(self):
         """Without an edit the model computes what sluice-eval does."""
         for feeds, values in zip(self.feeds, self.values):
-            told = difference_of(values, self.schedule.evaluate(feeds, self.schedule.base))
-            if told:
-                raise RuntimeError(f"{self.schedule.kind}: {told}")
+            reported = difference_of(values, self.schedule.evaluate(feeds, self.schedule.base))
+            if reported:
+                raise RuntimeError(f"{self.schedule.kind}: {reported}")
 
     def mutations(self):
         """(class, what was done, text)"""
@@ -83,17 +83,17 @@ class Case:
                  ("memory checker", "verify", ["--memory", model])]
         said = ""
         for who, name, arguments in steps:
-            code, _, told = self.schedule.program(name, *arguments, text=text)
-            said += told
+            code, _, reported = self.schedule.program(name, *arguments, text=text)
+            said += reported
             if code == 0:
                 continue
             if code not in ({3, 4, 5} | ({7} if name == "verify" else set())):
-                return "FOUND", f"{name}: exit code {code}: {told}"
+                return "FOUND", f"{name}: exit code {code}: {reported}"
             if arguments[-1] == model and os.path.exists(model) and name == "build":
                 return "FOUND", "build: an output after a failure"
-            if "do not fit together" in told:  # sluice-build asks the checkers, too
+            if "do not fit together" in reported:  # sluice-build asks the checkers, too
                 who = "memory checker"
-            if "may overlap and share bytes" in told:
+            if "may overlap and share bytes" in reported:
                 who = "stream checker"
             return who, said
         meant = self.semantic(graph) if may_mean_other else self.values
@@ -111,20 +111,20 @@ class Case:
             found = in_child(lambda: run_model(self.schedule.programs, model, self.feeds, threads))
             if isinstance(found, str) and found.startswith("SL") and may_refuse:
                 return "run", found
-            told = (f": {found}" if isinstance(found, str) else
-                    next(filter(None, map(difference_of, found, meant)), ""))
-            if told or (meant is self.values and list(map(bytes_of, found)) !=
-                        list(map(bytes_of, meant))):
-                return "FOUND", f"run on {threads} threads: other values{told}"
+            reported = (f": {found}" if isinstance(found, str) else
+                        next(filter(None, map(difference_of, found, meant)), ""))
+            if reported or (meant is self.values and list(map(bytes_of, found)) !=
+                            list(map(bytes_of, meant))):
+                return "FOUND", f"run on {threads} threads: other values{reported}"
         return "harmless", ""
 
 
 def difference_of(found, meant):
-    """Text of the first output that differs; equal names may be told apart in other ways."""
+    """Text of the first output that differs; equal names may be distinguished in other ways."""
     for name in sorted(found.keys() & meant.keys()):
-        told = difference(found[name], meant[name])
-        if told:
-            return f": output '{name}': {told}"
+        reported = difference(found[name], meant[name])
+        if reported:
+            return f": output '{name}': {reported}"
     return ""
 
 

@@ -193,9 +193,9 @@ class Schedule:
         return done.returncode, done.stdout, done.stderr
 
     def need(self, name, *arguments, text=None):
-        code, printed, told = self.program(name, *arguments, text=text)
+        code, printed, reported = self.program(name, *arguments, text=text)
         if code != 0:
-            raise RuntimeError(f"{self.kind}: {name}: exit code {code}: {told}")
+            raise RuntimeError(f"{self.kind}: {name}: exit code {code}: {reported}")
         return printed
 
     def make(self, path, last_pass):

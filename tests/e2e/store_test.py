@@ -340,15 +340,15 @@ class SharedTest(StoreCase):
 
     def test_warnings_of_found_products_are_told_again(self):
         self.found("--symbolic=off")
-        told = self.warnings
-        self.assertIn("sluice-build: warning nodes that run one by one", told[0])
+        reported = self.warnings
+        self.assertIn("sluice-build: warning nodes that run one by one", reported[0])
         self.assertEqual(self.found("--symbolic=off"), STAGES)
-        self.assertEqual(self.warnings, told)
+        self.assertEqual(self.warnings, reported)
         shutil.rmtree(self.store)
         self.found("--symbolic=off", "-q")
         self.assertEqual(self.warnings, [])
         self.assertEqual(self.found("--symbolic=off"), STAGES)
-        self.assertEqual(self.warnings, told, "those of a quiet compile, too")
+        self.assertEqual(self.warnings, reported, "those of a quiet compile, too")
 
     def test_an_error_is_told_once_and_not_kept(self):
         for _ in range(2):
@@ -369,7 +369,7 @@ class ModelCacheTest(StoreCase):
         os.mkdir(self.cache)
 
     def cached(self, *options, key="net", folder=None, model=None, code=0):
-        """The stages that were found, and what was told."""
+        """The stages that were found, and what was reported."""
         options = ["--graph-key=" + key] * bool(key) + list(options)
         if folder != "":
             options.append("--graph-compiler-cache-dir=" + (folder or self.cache))
@@ -379,14 +379,14 @@ class ModelCacheTest(StoreCase):
         done = self.run_compile(model or self.model, out, self.profile, "--progress=json", *options)
         self.assertEqual(done.returncode, code, done.stderr)
         lines = done.stderr.splitlines()
-        told = [line for line in lines if not line.startswith("{")]
+        reported = [line for line in lines if not line.startswith("{")]
         if code:
             self.assertFalse(os.path.exists(out))
-            return told
+            return reported
         with open(out, "rb") as file:
             self.assertTrue(file.read() == self.compiled(
                 *[option for option in options if "graph" not in option], model=model))
-        return [json.loads(line)["stage"] for line in lines if '"found":true' in line], told
+        return [json.loads(line)["stage"] for line in lines if '"found":true' in line], reported
 
     def index(self, key="net"):
         with open(os.path.join(self.cache, key + ".idx"), encoding="utf-8") as file:
@@ -404,14 +404,14 @@ class ModelCacheTest(StoreCase):
     def test_scenario_70_keys_that_are_no_names(self):
         for key in ["can/not/be/file/name", "a" * 129, "a b", "ä"]:
             with self.subTest(key):
-                told = self.cached(key=key, code=3)
-                self.assertIn("error SL1006: --graph-key is", told[0])
+                reported = self.cached(key=key, code=3)
+                self.assertIn("error SL1006: --graph-key is", reported[0])
         self.assertEqual(os.listdir(self.cache), [])
         self.assertEqual(self.cached(key="aZ0_-" + "b" * 123), ([], []))
 
     def test_scenario_70_a_folder_that_is_missing(self):
-        told = self.cached(folder=self.path("missing"), code=3)
-        self.assertIn("is no folder", told[0])
+        reported = self.cached(folder=self.path("missing"), code=3)
+        self.assertIn("is no folder", reported[0])
 
     def test_scenario_70_a_lock_that_cannot_be_had(self):
         os.mkdir(os.path.join(self.cache, "net.lock"))
@@ -435,8 +435,8 @@ class ModelCacheTest(StoreCase):
         first = self.index()
         self.settings(cache_manual_check=True)
         other = make_model(self.path("other.onnx"), axis=0)
-        _, told = self.cached(model=other)
-        self.assertIn("cache_manual_check", told[0])
+        _, reported = self.cached(model=other)
+        self.assertIn("cache_manual_check", reported[0])
         self.assertEqual(self.index(), first)
         os.unlink(os.path.join(self.cache, "net.idx"))
         self.assertEqual(self.cached(model=other), (STAGES, []))
@@ -457,9 +457,9 @@ class ModelCacheTest(StoreCase):
         happen: the name only points at what was compiled last."""
         self.cached()
         first = self.index()
-        found, told = self.cached(model=make_model(self.path("other.onnx"), axis=0))
+        found, reported = self.cached(model=make_model(self.path("other.onnx"), axis=0))
         self.assertEqual(found, [])
-        self.assertIn("note the graph key 'net' stood for another model", told[0])
+        self.assertIn("note the graph key 'net' stood for another model", reported[0])
         self.assertNotEqual(self.index(), first)
         self.assertEqual(self.cached()[0], STAGES, "what the key stood for is still in the store")
 

@@ -42,8 +42,8 @@ def convolutions(batch):
 
 
 def all_classes():
-    """A symbolic part of four products, then rows that only the data tells, and products of
-    them."""
+    """A symbolic part of four products, then rows whose number only the data gives, and
+    products of them."""
     nodes = [helper.make_node("MatMul", ["x" if i == 0 else f"m{i - 1}", "square"], [f"m{i}"],
                               f"known{i}") for i in range(4)]
     nodes += [helper.make_node("NonZero", ["flags"], ["where"], "where"),

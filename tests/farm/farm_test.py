@@ -253,7 +253,7 @@ class FarmTest(ProgramCase):
         self.same_bytes("out")
 
     def test_a_job_that_takes_workers_with_it_is_quarantined(self):
-        # Its key is told by its --denormals; another job of the same worker is harmless.
+        # Its key is found by its --denormals; another job of the same worker is harmless.
         evil = programs_with(self.programs, self.path("evil"), "sluice-job",
                              "store=${1#--store=}\nfor key; do :; done\n"
                              "grep -q ieee $store/jobs/*/$key && kill -9 $PPID\nexec REAL \"$@\"\n")

@@ -199,7 +199,7 @@ class PeersTest(ProgramCase):
         process = self.start(2)
         self.assertTrue(wait_until(lambda: self.farm.events("peer failed")))
         self.assertTrue(wait_until(lambda: self.constant(1, size)))
-        self.assertTrue(wait_until(lambda: not os.path.exists(path)), "the holder was told")
+        self.assertTrue(wait_until(lambda: not os.path.exists(path)), "the holder was notified")
         self.start_workers(2)
         another = self.start(2)
         self.assertTrue(wait_until(lambda: self.constant(2, size)))

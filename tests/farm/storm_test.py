@@ -41,7 +41,7 @@ def make_models(folder, count):
 def write_manifest(folder, models, variants):
     options = [{}, {"math": "high_precision"}]
     dims = [[f"N={n + 1}"] for n in range(max(1, variants // len(options)))]
-    # Models of one name are told apart by their folders.
+    # Models of one name are distinguished by their folders.
     compiles = []
     for i, model in enumerate(models):
         for d in dims:
