@@ -18,7 +18,7 @@ Acceptance::~Acceptance() {
 void Acceptance::begin(const FarmJob& job, const std::string& worker, const std::string& peer,
                        const pb::JobEnd& end) {
   Candidate& candidate = candidates_[job.key];
-  candidate = {.worker = worker, .end = end, .lacking = {}, .model = {}};
+  candidate = {.worker = worker, .end = end, .missing = {}, .model = {}};
   const auto record = parse_record(end.record());
   if (!record || record->key() != job.key)
     return decide(job.key, "its record is not that of the job", true);
@@ -27,11 +27,11 @@ void Acceptance::begin(const FarmJob& job, const std::string& worker, const std:
   if (job.kind == "compile") candidate.model = record->results.find_digest("output");
   for (const Digest& artifact : artifacts) {
     if (artifacts_.has(artifact)) continue;
-    candidate.lacking.insert(artifact);
+    candidate.missing.insert(artifact);
     missing_[artifact].insert(job.key);
     artifacts_.want(artifact, peer);
   }
-  if (candidate.lacking.empty()) check(job.key);
+  if (candidate.missing.empty()) check(job.key);
 }
 
 void Acceptance::take_arrival(const Artifacts::Arrival& arrival) {
@@ -42,10 +42,10 @@ void Acceptance::take_arrival(const Artifacts::Arrival& arrival) {
   for (const Digest& key : keys) {
     const auto candidate = candidates_.find(key);
     if (candidate == candidates_.end()) continue;
-    candidate->second.lacking.erase(arrival.digest);
+    candidate->second.missing.erase(arrival.digest);
     if (!arrival.fault.empty()) {
       decide(key, arrival.fault, arrival.is_lie || arrival.is_absent, arrival.is_silent);
-    } else if (candidate->second.lacking.empty()) {
+    } else if (candidate->second.missing.empty()) {
       check(key);
     }
   }

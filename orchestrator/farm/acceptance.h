@@ -47,7 +47,7 @@ class Acceptance {
   struct Candidate {
     std::string worker;
     pb::JobEnd end;
-    std::set<Digest> lacking;
+    std::set<Digest> missing;
     std::optional<Digest> model;  // of a compile
   };
   struct Process {

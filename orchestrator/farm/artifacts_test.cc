@@ -134,8 +134,8 @@ TEST_F(ArtifactsTest, WhatIsLeftOfAnotherFileIsNotKept) {
 }
 
 TEST_F(ArtifactsTest, WhoDoesNotHaveItIsGivenUpForTheNext) {
-  const Digest digest = make(10), lacking = sha256(std::string_view("nobody has it"));
-  artifacts_.want(lacking, "a");
+  const Digest digest = make(10), missing = sha256(std::string_view("nobody has it"));
+  artifacts_.want(missing, "a");
   answer();
   const auto arrivals = take_arrivals();
   ASSERT_EQ(arrivals.size(), 1u);
@@ -168,7 +168,7 @@ TEST_F(ArtifactsTest, DamagedBytesAreALie) {
   ASSERT_EQ(arrivals.size(), 1u);
   EXPECT_TRUE(arrivals[0].is_lie);
   EXPECT_FALSE(artifacts_.has(digest));
-  // Its owner is told to look, and deletes it.
+  // Its owner is asked to check it, and deletes it.
   const pb::FarmMessage question = check_question(digest);
   EXPECT_TRUE(read_piece(from_, question.get()).message.piece().is_missing());
   EXPECT_FALSE(from_.find_artifact(digest));

@@ -108,7 +108,7 @@ void Assignment::copy_stragglers(FarmClock::time_point now) {
     for (auto& [id, worker] : workers_.all()) {
       if (!worker.takes_jobs() || !worker.leases.empty() || !fits(worker, job.needs)) continue;
       ++copies_;
-      log_.tell("job copied", {{"job", short_key(key)}, {"worker", worker.beat.name()}});
+      log_.report("job copied", {{"job", short_key(key)}, {"worker", worker.beat.name()}});
       give(worker, {key});
       break;
     }

@@ -14,7 +14,7 @@ namespace sluice {
 
 class Assignment {
  public:
-  // given: tells a worker what it has been given.
+  // given: sends a worker what it has been given.
   using Given = std::function<void(FarmWorker& worker, const std::vector<uint64_t>& leases)>;
   Assignment(JobBoard& board, FarmWorkers& workers, const FarmLog& log, Given given)
       : board_(board), workers_(workers), log_(log), given_(std::move(given)) {}

@@ -48,13 +48,13 @@ Result<void> ClientMessages::take(const Incoming& incoming, const pb::ClientBeat
   SLUICE_TRY(board_.take_seen(*client, std::min(beat.seen(), client->ended)));
   answer.mutable_heartbeat();
   send_(incoming.peer, answer);
-  tell_unfit(*client);
+  report_unfit(*client);
   return {};
 }
 
-void ClientMessages::tell_unfit(const FarmClient& client) {
+void ClientMessages::report_unfit(const FarmClient& client) {
   const auto group = unfit_.by_owner().find(client.owner);
-  if (client.open.empty() || group == unfit_.by_owner().end() || !group->second.is_told) return;
+  if (client.open.empty() || group == unfit_.by_owner().end() || !group->second.is_reported) return;
   pb::FarmMessage message;
   message.mutable_unfit()->set_jobs(group->second.jobs);
   message.mutable_unfit()->set_why(group->second.why);
@@ -67,7 +67,7 @@ void ClientMessages::turn(FarmClock::time_point now) {
       client.sent = client.seen();
 }
 
-void ClientMessages::tell_after_commit() {
+void ClientMessages::report_after_commit() {
   for (auto& [peer, message] : std::exchange(after_commit_, {})) send_(peer, message);
   for (auto& [id, client] : board_.clients()) {
     while (client.sent < client.ended && !client.peer.empty()) {
@@ -79,7 +79,7 @@ void ClientMessages::tell_after_commit() {
   }
 }
 
-bool ClientMessages::are_told(FarmClock::time_point now) const {
+bool ClientMessages::have_all_ends(FarmClock::time_point now) const {
   constexpr auto kPatience = std::chrono::milliseconds(kHeartbeatMs) * kMissedHeartbeats;
   return std::ranges::all_of(board_.clients(), [&](const auto& entry) {
     return entry.second.unseen.empty() || now - entry.second.last_heard > kPatience;

@@ -1,4 +1,4 @@
-// What the dispatcher hears from clients and tells them.
+// What the dispatcher receives from clients and reports to them.
 #pragma once
 
 #include <functional>
@@ -24,13 +24,13 @@ class ClientMessages {
   Result<void> take(const Incoming& incoming, const pb::ClientBeat& beat);
   // Has what did not come sent again.
   void turn(FarmClock::time_point now);
-  // Tells what is durable now.
-  void tell_after_commit();
-  // Returns whether those clients that are there have been told of all ends.
-  bool are_told(FarmClock::time_point now) const;
+  // Reports what is durable now.
+  void report_after_commit();
+  // Returns whether all ends have been reported to those clients that are there.
+  bool have_all_ends(FarmClock::time_point now) const;
 
  private:
-  void tell_unfit(const FarmClient& client);
+  void report_unfit(const FarmClient& client);
 
   JobBoard& board_;
   const UnfitJobs& unfit_;

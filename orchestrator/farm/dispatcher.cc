@@ -82,11 +82,11 @@ class Dispatcher {
       if (slurm_request_->endpoint.empty()) slurm_request_->endpoint = channel_.endpoint();
       slurm_.emplace(*slurm_request_, log_);
     }
-    log_.tell("listening", {{"endpoint", channel_.endpoint()},
-                            {"store", request_.store},
-                            {"jobs", fmt::format("{}", board_.jobs().size())}});
+    log_.report("listening", {{"endpoint", channel_.endpoint()},
+                              {"store", request_.store},
+                              {"jobs", fmt::format("{}", board_.jobs().size())}});
     while (!is_stopped_) SLUICE_TRY(turn());
-    log_.tell("ended", {{"jobs", fmt::format("{}", board_.jobs().size())}});
+    log_.report("ended", {{"jobs", fmt::format("{}", board_.jobs().size())}});
     return 0;
   }
 
@@ -102,7 +102,7 @@ class Dispatcher {
       SLUICE_TRY(take(*incoming));
     }
     has_more_ = taken == kReceivedAtOnce;
-    tell_refused();
+    report_refused();
     const auto now = FarmClock::now();
     artifacts_.turn(now);
     acceptance_.turn();
@@ -117,8 +117,8 @@ class Dispatcher {
     if (now >= next_tick_) SLUICE_TRY(tick(now));
     if (!is_draining_) assignment_.assign();
     SLUICE_TRY(board_.commit());
-    tell_after_commit();
-    if (is_draining_ && workers_.leases().empty() && clients_.are_told(now) &&
+    report_after_commit();
+    if (is_draining_ && workers_.leases().empty() && clients_.have_all_ends(now) &&
         now - last_get_ > kServed)
       is_stopped_ = true;
     return {};
@@ -211,7 +211,7 @@ class Dispatcher {
       case pb::FarmMessage::kRelease:
         return take_release(incoming, message.release());
       case pb::FarmMessage::kDrain:
-        if (!is_draining_) log_.tell("draining", {});
+        if (!is_draining_) log_.report("draining", {});
         is_draining_ = true;
         return send_status(incoming.peer), Result<void>();
       default:
@@ -219,7 +219,7 @@ class Dispatcher {
     }
   }
 
-  void tell_refused() {
+  void report_refused() {
     std::vector<RefusedPeer> peers = channel_.take_refused();
     for (RefusedPeer& peer : refused_.take()) peers.push_back(std::move(peer));
     for (const RefusedPeer& peer : peers)
@@ -268,9 +268,9 @@ class Dispatcher {
     if (is_new) {
       worker.id = beat.worker();
       ++come_workers_;
-      log_.tell("worker came", {{"worker", beat.name()},
-                                {"slots", fmt::format("{}", beat.slots())},
-                                {"profile", beat.profile()}});
+      log_.report("worker came", {{"worker", beat.name()},
+                                  {"slots", fmt::format("{}", beat.slots())},
+                                  {"profile", beat.profile()}});
     }
     if (!is_new && beat.number() < worker.beat.number()) return {};  // late
     workers_.connect(worker, incoming.peer, incoming.user);
@@ -299,13 +299,13 @@ class Dispatcher {
       }
     }
     if (revoked.has_revoke()) channel_.send(worker.peer, revoked);
-    std::map<uint64_t, std::vector<uint64_t>> lacking;  // by group
+    std::map<uint64_t, std::vector<uint64_t>> missing;  // by group
     for (auto& [number, lease] : worker.leases) {
       const bool is_late = FarmClock::now() - lease.assigned >= kAssignPatience;
       if (!has.contains(number) && (is_late || beat.is_draining()))
-        lacking[lease.group].push_back(number);
+        missing[lease.group].push_back(number);
     }
-    for (const auto& [group, leases] : lacking) {
+    for (const auto& [group, leases] : missing) {
       if (beat.is_draining()) {
         SLUICE_TRY(take_back(worker, leases));
       } else {
@@ -345,7 +345,7 @@ class Dispatcher {
     holders_.remove(id);
     const std::vector<LostLease> lost = workers_.remove(id, FarmClock::now());
     if (lost.empty()) {
-      log_.tell("worker left", {{"worker", name}});
+      log_.report("worker left", {{"worker", name}});
     } else {
       ++lost_workers_;
       log_.warn("worker lost", {{"worker", name}, {"jobs", fmt::format("{}", lost.size())}});
@@ -381,8 +381,8 @@ class Dispatcher {
     if (message.has_assign()) worker.is_reachable = channel_.send(worker.peer, message);
   }
 
-  // A worker says so again until it is told. It may have another connection by then, and may have
-  // been given up: what it has made counts all the same, how it has failed does not.
+  // A worker says so again until it gets an answer. It may have another connection by then, and may
+  // have been given up: what it has made counts all the same, how it has failed does not.
   Result<void> take_done(const Incoming& incoming, const pb::Done& done) {
     const auto key = digest_of_field(done.end().key());
     FarmJob* job = key ? board_.find(*key) : nullptr;
@@ -409,8 +409,8 @@ class Dispatcher {
     if (done.lacks_input()) return board_.put_back(*job), Result<void>();
     if (done.is_transient()) {
       const bool goes_on = job->failures + 1 < kMaxFailures;
-      log_.tell(goes_on ? "job failed, goes on" : "job failed too often",
-                {{"job", short_key(*key)}, {"why", done.end().error()}});
+      log_.report(goes_on ? "job failed, goes on" : "job failed too often",
+                  {{"job", short_key(*key)}, {"why", done.end().error()}});
       const FarmWorker* worker = workers_.find(done.worker());
       if (done.lacks_memory() && worker != nullptr)
         need_more_memory(*job, worker->beat.memory_bytes());
@@ -471,8 +471,8 @@ class Dispatcher {
 
   // ---- what may be said once it is durable
 
-  void tell_after_commit() {
-    clients_.tell_after_commit();
+  void report_after_commit() {
+    clients_.report_after_commit();
     for (const auto& [peer, leases] : std::exchange(taken_, {})) {
       pb::FarmMessage message;
       for (const uint64_t lease : leases) message.mutable_done_taken()->add_leases(lease);

@@ -66,7 +66,7 @@ class FarmRun {
   };
   struct Product {
     Record record;
-    std::set<Digest> lacking;
+    std::set<Digest> missing;
     int damaged = 0;
   };
 
@@ -180,16 +180,16 @@ class FarmRun {
     if (end.exit_code() != 0) return take_failure(*key, end);
     auto record = parse_record(end.record());
     if (!record || record->key() != *key) return void(has_lost_product_ = true);
-    Product product{.record = std::move(*record), .lacking = {}};
+    Product product{.record = std::move(*record), .missing = {}};
     for (const Digest& artifact : product.record.artifacts())
-      if (!artifacts_.has(artifact)) product.lacking.insert(artifact);
-    const std::set<Digest> lacking = product.lacking;
+      if (!artifacts_.has(artifact)) product.missing.insert(artifact);
+    const std::set<Digest> missing = product.missing;
     products_[*key] = std::move(product);
-    for (const Digest& artifact : lacking) {
+    for (const Digest& artifact : missing) {
       waiting_[artifact].insert(*key);
       artifacts_.want(artifact, {});
     }
-    if (lacking.empty()) finish(*key);
+    if (missing.empty()) finish(*key);
   }
 
   void take_failure(const Digest& key, const pb::JobEnd& end) {
@@ -200,7 +200,7 @@ class FarmRun {
       failure->results.add("text", end.error());
       store_.keep_failure(*failure);
     }
-    tell_end(key);
+    report_end(key);
   }
 
   void take_arrival(const Artifacts::Arrival& arrival) {
@@ -211,8 +211,8 @@ class FarmRun {
       if (entry == products_.end()) continue;  // its end came again, and found the artifact
       Product& product = entry->second;
       if (arrival.fault.empty()) {
-        product.lacking.erase(arrival.digest);
-        if (product.lacking.empty()) finish(key);
+        product.missing.erase(arrival.digest);
+        if (product.missing.empty()) finish(key);
       } else if (arrival.is_lie && ++product.damaged < kMaxDamagedArrivals) {
         channel_.send(check_question(arrival.digest));
         waiting_[arrival.digest].insert(key);
@@ -249,17 +249,17 @@ class FarmRun {
                                                digest_hex(arrival.digest), arrival.fault));
       store_.keep_failure(*failure);
     }
-    tell_end(key);
+    report_end(key);
   }
 
   void finish(const Digest& key) {
     store_.keep(products_.at(key).record);
     store_.forget_failure(key);
     products_.erase(key);
-    tell_end(key);
+    report_end(key);
   }
 
-  void tell_end(const Digest& key) {
+  void report_end(const Digest& key) {
     open_.erase(key);
     if (!events_.ended(key)) is_stopped_ = true;
   }
@@ -303,7 +303,7 @@ class FarmRun {
   Artifacts artifacts_;
   std::string id_ = random_id();
   const std::string owner_ = owner_name();
-  std::string last_unfit_;  // as it was told
+  std::string last_unfit_;  // as it was reported
   std::set<Digest> open_;
   std::deque<Digest> unsent_;
   std::map<uint64_t, Message> messages_;  // that were not accepted yet, by number

@@ -1,5 +1,5 @@
-// The clients of the dispatcher, and which ends of jobs each is still to be told. Ends are numbered
-// for each client; it says how many it has taken, and is told the others again.
+// The clients of the dispatcher, and which ends of jobs are still to be reported to each. Ends are
+// numbered for each client; it says how many it has taken, and gets the others again.
 #pragma once
 
 #include <deque>
@@ -27,9 +27,9 @@ struct FarmClient {
   const Digest& key_of(uint64_t number) const { return unseen[number - seen() - 1]; }
 };
 
-// Returns the message that tells a client the ends after `sent`, as many as fit, and notes them as
-// sent. jobs: find the end of a key. Of a job that was begun again, or is gone, there is only its
-// key.
+// Returns the message that reports to a client the ends after `sent`, as many as fit, and notes
+// them as sent. jobs: find the end of a key. Of a job that was begun again, or is gone, there is
+// only its key.
 pb::Ended next_ends(FarmClient& client, const FarmJobs& jobs);
 
 }  // namespace sluice

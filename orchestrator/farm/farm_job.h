@@ -62,7 +62,7 @@ struct FarmJob {
   int failures = 0;                    // transient ones
   FarmClock::time_point not_before{};  // it waits until then, after a failure
   FarmClock::time_point since{};       // when it became ready, or began
-  std::set<Digest> lacking;            // artifacts that it waits for
+  std::set<Digest> missing;            // artifacts that it waits for
   std::set<uint64_t> leases;
   std::set<std::string> clients;  // those who want its end
   std::optional<pb::JobEnd> end;
@@ -79,7 +79,7 @@ Result<std::vector<FarmJob>> farm_jobs_of(const pb::Submit& submit);
 // Returns the digests of such a list; lines that are no digest are left out.
 std::vector<Digest> listed_digests(std::span<const std::byte> list);
 
-// The job lacked memory where it could have so many bytes: it needs a worker with more.
+// The job ran out of memory where it could have so many bytes: it needs a worker with more.
 void need_more_memory(FarmJob& job, uint64_t bytes);
 
 // Returns whether a worker that says this of itself satisfies FarmJob::needs. Of workers that have

@@ -20,7 +20,7 @@ class FarmLog {
   void warn(std::string_view event, std::initializer_list<Field> fields) const {
     write("warning", event, fields);
   }
-  void tell(std::string_view event, std::initializer_list<Field> fields) const {
+  void report(std::string_view event, std::initializer_list<Field> fields) const {
     if (level_ >= 1) write("info", event, fields);
   }
   void detail(std::string_view event, std::initializer_list<Field> fields) const {

@@ -70,12 +70,12 @@ Result<FarmState::Content> FarmState::load() {
   for (const auto& row : clients)
     content.clients.push_back(
         {text_at(row, 0), text_at(row, 1), static_cast<uint64_t>(number_at(row, 2))});
-  SLUICE_ASSIGN(const auto wishes,
+  SLUICE_ASSIGN(const auto requests,
                 database_.rows("SELECT client, key, number FROM wishes ORDER BY number"));
-  for (const auto& row : wishes) {
+  for (const auto& row : requests) {
     const auto key = digest_of_field(text_at(row, 1));
     if (key)
-      content.wishes.push_back({text_at(row, 0), *key, static_cast<uint64_t>(number_at(row, 2))});
+      content.requests.push_back({text_at(row, 0), *key, static_cast<uint64_t>(number_at(row, 2))});
   }
   return content;
 }
@@ -126,12 +126,12 @@ Result<void> FarmState::remove_client(const std::string& id) {
   return change("DELETE FROM clients WHERE id=?", {id});
 }
 
-Result<void> FarmState::put_wish(const StoredWish& wish) {
+Result<void> FarmState::put_request(const StoredRequest& request) {
   return change("INSERT OR REPLACE INTO wishes VALUES(?,?,?)",
-                {wish.client, digest_field(wish.key), static_cast<int64_t>(wish.number)});
+                {request.client, digest_field(request.key), static_cast<int64_t>(request.number)});
 }
 
-Result<void> FarmState::remove_wish(const std::string& client, const Digest& key) {
+Result<void> FarmState::remove_request(const std::string& client, const Digest& key) {
   return change("DELETE FROM wishes WHERE client=? AND key=?", {client, digest_field(key)});
 }
 

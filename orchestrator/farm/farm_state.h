@@ -1,5 +1,5 @@
-// What of the dispatcher outlives it: jobs, who wants them, and how they ended. The file
-// STATE/farm.db is SQLite's. Changes are grouped: they are durable after commit().
+// What of the dispatcher outlives it: jobs, which clients requested them, and how they ended. The
+// file STATE/farm.db is SQLite's. Changes are grouped: they are durable after commit().
 #pragma once
 
 #include <string>
@@ -13,10 +13,11 @@ namespace sluice {
 // Where a client stands: the ends of its jobs are numbered from 1 on in the order of their coming.
 struct StoredClient {
   std::string id, owner;
-  uint64_t ended = 0;  // ends that it was or will be told
+  uint64_t ended = 0;  // ends that were or will be reported to it
 };
 
-struct StoredWish {
+// The request of a client for the end of a job.
+struct StoredRequest {
   std::string client;
   Digest key;
   uint64_t number = 0;  // of the end among those of the client; 0 while there is none
@@ -30,7 +31,7 @@ class FarmState {
   struct Content {
     std::vector<FarmJob> jobs;
     std::vector<StoredClient> clients;
-    std::vector<StoredWish> wishes;  // those with ends in the order of their numbers
+    std::vector<StoredRequest> requests;  // those with ends in the order of their numbers
   };
   Result<Content> load();
   // Returns a number that no start of the dispatcher with this state has had.
@@ -42,9 +43,9 @@ class FarmState {
   Result<void> put_product(const Digest& key, const std::string& record);
   Result<std::string> find_product(const Digest& key);  // empty: there is none
   Result<void> put_client(const StoredClient& client);
-  Result<void> remove_client(const std::string& id);  // with its wishes
-  Result<void> put_wish(const StoredWish& wish);
-  Result<void> remove_wish(const std::string& client, const Digest& key);
+  Result<void> remove_client(const std::string& id);  // with its requests
+  Result<void> put_request(const StoredRequest& request);
+  Result<void> remove_request(const std::string& client, const Digest& key);
 
   Result<void> commit();
 

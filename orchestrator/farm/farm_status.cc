@@ -109,7 +109,7 @@ std::string status_json(const FarmStatus& status) {
   Json workers{Json::Array{}}, clients{Json::Array{}}, quarantined{Json::Array{}},
       unfit{Json::Array{}};
   for (const auto& [owner, group] : status.unfit)
-    if (group.is_told) unfit.push(unfit_json(owner, group));
+    if (group.is_reported) unfit.push(unfit_json(owner, group));
   for (const auto& [id, worker] : status.workers) workers.push(worker_json(worker));
   for (const auto& [id, client] : status.board.clients()) clients.push(client_json(client));
   for (const FarmJob* job : counts.quarantined) quarantined.push(digest_hex(job->key));
@@ -176,7 +176,7 @@ Result<std::string> status_table(const std::string& json) {
   if (jobs == nullptr || since == nullptr || workers == nullptr || clients == nullptr ||
       quarantined == nullptr || workers->as_array() == nullptr || clients->as_array() == nullptr ||
       quarantined->as_array() == nullptr || unfit == nullptr || unfit->as_array() == nullptr)
-    return make_error(ErrorCode::kBadReply, "the status lacks members");
+    return make_error(ErrorCode::kBadReply, "members of the status are missing");
   std::string out = "jobs      ";
   for (const std::string_view state : kStates)
     out += fmt::format(" {} {}", number(*jobs, state), state);

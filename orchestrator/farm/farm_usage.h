@@ -50,7 +50,7 @@ Options:
                        the format of Prometheus.
   --json               Print the status as JSON.
   --log-format=FORMAT  Lines of events on standard error: text or json [default: text].
-  -v, --verbose        Also tell the events of every job.
+  -v, --verbose        Also log the events of every job.
   -q, --quiet          No events but warnings.
   --error-format=FMT   text or json [default: text].
   --help               Print this.
@@ -86,7 +86,7 @@ Options:
   --sandbox-seconds=N  Seconds of processor time that a stage may have; 3600 unless said otherwise.
   --sandbox-file-bytes=N  Bytes of a file that a stage may write; 16 GiB unless said otherwise.
   --log-format=FORMAT  Lines of events on standard error: text or json [default: text].
-  -v, --verbose        Also tell the events of every job.
+  -v, --verbose        Also log the events of every job.
   -q, --quiet          No events but warnings.
   --error-format=FMT   text or json [default: text].
   --help               Print this.

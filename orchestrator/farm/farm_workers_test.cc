@@ -46,7 +46,7 @@ TEST_F(FarmWorkersTest, AKeyThatLiesIsExcludedWhereverItIs) {
   EXPECT_FALSE(workers_.get("a").takes_jobs());
   EXPECT_FALSE(workers_.get("b").takes_jobs());
   EXPECT_TRUE(workers_.get("c").takes_jobs());
-  EXPECT_FALSE(workers_.count_lie("peer-1")) << "it is told once";
+  EXPECT_FALSE(workers_.count_lie("peer-1")) << "it is reported once";
   come("d");
   workers_.connect(workers_.get("d"), "peer-4", "node1");
   EXPECT_FALSE(workers_.get("d").takes_jobs()) << "also when it comes again";

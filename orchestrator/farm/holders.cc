@@ -61,7 +61,7 @@ bool Holders::answer(const std::string& peer, const pb::Get& get, FarmClock::tim
     if (serves(*asker)) artifact = make(*digest);
     if (artifact == nullptr) return false;
   }
-  std::erase(artifact->holders, asker->id);  // it lacks it
+  std::erase(artifact->holders, asker->id);  // it does not have it
   std::erase_if(artifact->referrals, [&](const Referral& one) { return one.until < now; });
   if (artifact->getter_until < now) artifact->getter.clear();
   if (get.here_only().empty()) return is_answered(*digest, *artifact, *asker, now);
@@ -76,7 +76,7 @@ bool Holders::is_answered(const Digest& digest, Artifact& artifact, const FarmWo
                           FarmClock::time_point now) {
   const auto is_askers = [&](const Referral& one) { return one.asker == asker.id; };
   if (artifact.getter == asker.id) return begin_getting(artifact, asker, now), false;
-  std::erase_if(artifact.referrals, is_askers);  // what it was told may have been lost
+  std::erase_if(artifact.referrals, is_askers);  // the answer to it may have been lost
   if (!contains(artifact.waiting, asker.id) && artifact.waiting.size() < kMaxWaiting)
     artifact.waiting.push_back(asker.id);
   refer_waiting(digest, artifact, now);

@@ -22,7 +22,7 @@ class HoldersTest : public ::testing::Test {
     worker.beat.set_public_key("key " + id);
     return worker;
   }
-  // Returns what a worker is told: "bytes", "later", the endpoint of a holder; empty: nothing.
+  // Returns the answer to a worker: "bytes", "later", the endpoint of a holder; empty: nothing.
   std::string ask(const std::string& id, const std::string& here_only = {}) {
     pb::Get get;
     get.set_digest(digest_field(large_));

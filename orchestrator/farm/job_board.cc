@@ -41,18 +41,18 @@ Result<void> JobBoard::load() {
     client.last_heard = FarmClock::now();
   }
   for (FarmJob& job : content.jobs) jobs_.emplace(job.key, std::move(job));
-  for (const StoredWish& wish : content.wishes) {
-    const auto client = clients_.find(wish.client);
+  for (const StoredRequest& request : content.requests) {
+    const auto client = clients_.find(request.client);
     if (client == clients_.end()) continue;
-    const bool is_open = wish.number == 0;
-    if (!is_open) client->second.unseen.push_back(wish.key);
-    FarmJob* job = find(wish.key);
+    const bool is_open = request.number == 0;
+    if (!is_open) client->second.unseen.push_back(request.key);
+    FarmJob* job = find(request.key);
     if (job == nullptr || (!is_open && !job->end)) {
-      anew_.insert(wish.key);
+      anew_.insert(request.key);
       continue;
     }
-    job->clients.insert(wish.client);
-    if (is_open) client->second.open.insert(wish.key);
+    job->clients.insert(request.client);
+    if (is_open) client->second.open.insert(request.key);
   }
   for (auto& [key, job] : jobs_)
     if (!job.end) SLUICE_TRY(want_inputs(job));
@@ -92,7 +92,7 @@ Result<void> JobBoard::submit(FarmClient& client, FarmJob job) {
   FarmJob& there = known->second;
   if (there.clients.contains(client.id)) return {};
   if (has_lost_product(there)) {
-    // Clients that were not told of its end get none, and return.
+    // Clients to which its end was not reported get none, and return.
     anew_.insert(key);
     jobs_.erase(known);
     return add(client, std::move(job));
@@ -106,7 +106,7 @@ Result<void> JobBoard::submit(FarmClient& client, FarmJob job) {
     // Its place in the queue of the lower one is passed over, since it is not ready by then.
     if (there.state == FarmJob::State::kReady) make_ready(there);
   }
-  return state_.put_wish({client.id, key, 0});
+  return state_.put_request({client.id, key, 0});
 }
 
 Result<void> JobBoard::add(FarmClient& client, FarmJob job) {
@@ -123,7 +123,7 @@ Result<void> JobBoard::add(FarmClient& client, FarmJob job) {
     return this->end(added, std::move(end));
   }
   SLUICE_TRY(state_.put_job(added));
-  SLUICE_TRY(state_.put_wish({client.id, key, 0}));
+  SLUICE_TRY(state_.put_request({client.id, key, 0}));
   return want_inputs(added);
 }
 
@@ -136,8 +136,8 @@ Result<std::optional<Record>> JobBoard::find_product(const Digest& key) {
   return record;
 }
 
-// Returns whether a client that submits a job has done so before, and was not told of an end that
-// is gone: it returns as another client when it is.
+// Returns whether a client that submits a job has done so before, for an end that is gone and was
+// not reported to it: the client returns as another one when it is.
 bool JobBoard::is_late(const FarmClient& client, const Digest& key) const {
   return anew_.contains(key) && std::ranges::find(client.unseen, key) != client.unseen.end();
 }
@@ -157,7 +157,7 @@ Result<void> JobBoard::take_seen(FarmClient& client, uint64_t seen) {
   while (!client.unseen.empty() && client.seen() < seen) {
     const Digest key = client.unseen.front();
     client.unseen.pop_front();
-    SLUICE_TRY(state_.remove_wish(client.id, key));
+    SLUICE_TRY(state_.remove_request(client.id, key));
     if (FarmJob* job = find(key)) job->clients.erase(client.id);
     SLUICE_TRY(forget_if_unwanted(key));
   }
@@ -202,10 +202,10 @@ std::string JobBoard::peer_of(const FarmJob& job) const {
 
 Result<void> JobBoard::want_inputs(FarmJob& job) {
   job.state = FarmJob::State::kWaiting;
-  job.lacking.clear();
+  job.missing.clear();
   for (const Digest& digest : job.inputs) SLUICE_TRY(want_input(job, digest));
   for (const Digest& list : job.lists) SLUICE_TRY(want_list(job, list));
-  if (job.lacking.empty()) make_ready(job);
+  if (job.missing.empty()) make_ready(job);
   return {};
 }
 
@@ -223,7 +223,7 @@ Result<void> JobBoard::want_list(FarmJob& job, const Digest& list) {
 Result<void> JobBoard::want_input(FarmJob& job, const Digest& digest) {
   if (artifacts_.has(digest)) return {};
   missing_[digest].insert(job.key);
-  job.lacking.insert(digest);
+  job.missing.insert(digest);
   const std::string peer = peer_of(job);
   if (peer.empty()) {
     lost_inputs_.insert(digest);
@@ -248,7 +248,7 @@ Result<void> JobBoard::take_arrival(const Artifacts::Arrival& arrival) {
   missing_.erase(entry);
   for (const Digest& key : waiting) {
     FarmJob* job = find(key);
-    if (job == nullptr || job->lacking.erase(arrival.digest) == 0) continue;
+    if (job == nullptr || job->missing.erase(arrival.digest) == 0) continue;
     if (arrival.is_absent) {
       SLUICE_TRY(end(*job, failed_end(key, ExitClass::kResource,
                                       fmt::format("sluice-farm: error: job {} was submitted "
@@ -258,7 +258,7 @@ Result<void> JobBoard::take_arrival(const Artifacts::Arrival& arrival) {
     }
     const bool is_list = std::ranges::find(job->lists, arrival.digest) != job->lists.end();
     if (is_list) SLUICE_TRY(want_list(*job, arrival.digest));
-    if (job->lacking.empty()) make_ready(*job);
+    if (job->missing.empty()) make_ready(*job);
   }
   return {};
 }
@@ -364,7 +364,7 @@ Result<void> JobBoard::note_end(const std::string& id, const Digest& key) {
   client->unseen.push_back(key);
   ++client->ended;
   changed_clients_.insert(id);
-  return state_.put_wish({id, key, client->ended});
+  return state_.put_request({id, key, client->ended});
 }
 
 Result<void> JobBoard::quarantine(FarmJob& job) {
@@ -399,7 +399,7 @@ Result<void> JobBoard::release(const Digest& key) {
   const FarmJob* job = find(key);
   if (job == nullptr || job->state != FarmJob::State::kQuarantined)
     return make_error(ErrorCode::kNotFound, "no job {} is quarantined", digest_hex(key));
-  // A client that was not told of its end yet gets none, and returns.
+  // A client to which its end was not reported yet gets none, and returns.
   anew_.insert(key);
   jobs_.erase(key);
   return state_.remove_job(key);

@@ -1,5 +1,6 @@
-// The dispatcher's jobs from their coming to their end, and who wants them. It knows no sockets:
-// the dispatcher tells it what happened, and asks what is to be told to whom.
+// The dispatcher's jobs from their coming to their end, and which clients requested them. It uses
+// no sockets: the dispatcher calls it with what happened, and reads from it what is to be reported
+// to which client.
 #pragma once
 
 #include <functional>
@@ -48,11 +49,11 @@ class JobBoard {
   FarmClient* find_client(const std::string& id);
   std::map<std::string, FarmClient>& clients() { return clients_; }
   const std::map<std::string, FarmClient>& clients() const { return clients_; }
-  // The client wants the end of a job, which is new or not.
+  // The client requests the end of a job, which is new or not.
   Result<void> submit(FarmClient& client, FarmJob job);
   // The client has taken ends up to a number.
   Result<void> take_seen(FarmClient& client, uint64_t seen);
-  // Jobs that nobody wants any more and that no worker has are dropped.
+  // Jobs that no other client requested and that no worker has are dropped.
   Result<void> remove_client(const std::string& id);
 
   // ---- jobs
@@ -117,8 +118,8 @@ class JobBoard {
   std::multimap<FarmClock::time_point, Digest> delayed_;
   std::map<Digest, std::set<Digest>> missing_;  // artifact -> jobs that wait for it
   std::set<Digest> lost_inputs_;                // artifacts that are to be asked for again
-  std::string last_fault_;                      // of an input, as it was told
-  std::set<Digest> anew_;     // keys of ends that are gone, of which clients were not told yet
+  std::string last_fault_;                      // of an input, as it was reported
+  std::set<Digest> anew_;     // keys of ends that are gone, and not reported to clients yet
   bool has_records_ = false;  // others keep records of products in the store
   FarmClock::time_point next_asking_{};
   BoardCounts counts_;

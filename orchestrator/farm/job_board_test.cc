@@ -102,7 +102,7 @@ TEST_F(JobBoardTest, AProductThatIsGoneIsMadeAgain) {
   std::filesystem::remove(store_path(store_.path(), object));
   artifacts_.forget_all();
   submit(1, "b");
-  EXPECT_EQ(state(key), FarmJob::State::kEnded) << "it was told of the end, or will be";
+  EXPECT_EQ(state(key), FarmJob::State::kEnded) << "the end was reported to it, or will be";
   submit(1, "c");
   EXPECT_EQ(state(key), FarmJob::State::kReady);
   submit(1, "a");  // a message that was late
@@ -115,7 +115,7 @@ TEST_F(JobBoardTest, AProductThatIsGoneIsMadeAgain) {
     open();
   }
   ASSERT_TRUE(board_->remove_client("a").ok());
-  EXPECT_EQ(state(key), FarmJob::State::kReady) << "c wants it";
+  EXPECT_EQ(state(key), FarmJob::State::kReady) << "c requested it";
 }
 
 TEST_F(JobBoardTest, LossesBesideOthersLeadToRunningAlone) {
@@ -149,7 +149,7 @@ TEST_F(JobBoardTest, WhatIsCommittedIsThereAfterAStart) {
   FarmClient& client = *board_->find_client("a");
   EXPECT_EQ(client.ended, 1u);
   ASSERT_TRUE(board_->take_seen(client, 1).ok());
-  EXPECT_EQ(board_->find(ended), nullptr) << "nobody wants it any more";
+  EXPECT_EQ(board_->find(ended), nullptr) << "no client requests it any more";
   ASSERT_TRUE(board_->remove_client("a").ok());
   EXPECT_TRUE(board_->jobs().empty());
 }

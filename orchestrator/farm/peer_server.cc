@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kPiecesAtOnce = 32;  // before the worker looks after its jobs again
 
-// Returns the endpoint that others are told.
+// Returns the endpoint that others get.
 Result<std::string> endpoint_for_others(const PeerServerRequest& request, const Channel& channel) {
   const bool is_given = !request.reached_at.empty();
   const Reach reach = request.keys.key.empty() ? Reach::kThisMachine : Reach::kConnect;

@@ -90,10 +90,10 @@ void Peers::take_messages(Artifacts& artifacts, const std::string& endpoint, Pee
 
 void Peers::take_failure(Artifacts& artifacts, const Artifacts::Failure& failure) {
   if (failure.is_lie) send(failure.holder, check_question(failure.digest));
-  const bool is_told = warned_.contains(failure.holder) || warned_.size() >= kMaxRemembered;
+  const bool is_reported = warned_.contains(failure.holder) || warned_.size() >= kMaxRemembered;
   const std::initializer_list<FarmLog::Field> fields = {
       {"peer", failure.holder}, {"artifact", short_key(failure.digest)}, {"why", failure.why}};
-  if (is_told) {
+  if (is_reported) {
     log_.detail("peer failed", fields);
   } else {
     warned_[failure.holder] = Clock::now();

@@ -25,7 +25,7 @@ class Peers {
   bool send(const std::string& peer, const pb::FarmMessage& message);
   // Adds those of which something may come.
   void add_channels(std::vector<Channel*>& channels);
-  // Takes what has come, tells which holders have failed, and closes connections.
+  // Takes what has come, reports which holders have failed, and closes connections.
   void turn(Artifacts& artifacts, Clock::time_point now);
 
  private:

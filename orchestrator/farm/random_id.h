@@ -1,4 +1,4 @@
-// The ids by which a dispatcher knows workers and clients, whatever their connection.
+// The ids by which a dispatcher finds workers and clients, whatever their connection.
 #pragma once
 
 #include <random>

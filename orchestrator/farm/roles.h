@@ -10,7 +10,7 @@ namespace sluice {
 // Returns the error of a message that the sender's key does not allow. Errors: kKeyRefused.
 std::optional<Error> role_violation(const Incoming& incoming);
 
-// Returns what a peer is told that is refused, for this or another reason.
+// Returns the answer to a peer that is refused, for this or another reason.
 pb::FarmMessage refused_message(const Error& error);
 
 }  // namespace sluice

@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::seconds kPause{2}, kPauseAfterFault{15};
 constexpr int kMaxDoublings = 5;  // of the pause, when workers end at once
 
-// Tells the workers of this dispatcher, also those of an earlier start, from others.
+// Distinguishes the workers of this dispatcher, also those of an earlier start, from others.
 std::string array_name(const std::string& folder) {
   return "sluice-worker-" + digest_hex(sha256(folder)).substr(0, 8);
 }
@@ -101,9 +101,9 @@ Result<void> SlurmWorkers::submit(size_t count) {
   command.push_back(folder + "/worker.sh");
   SLUICE_ASSIGN(const ToolAnswer answer, run_tool(command));
   if (answer.code != 0) return slurm_error("sbatch", answer);
-  log_.tell("workers submitted",
-            {{"count", fmt::format("{}", count)},
-             {"array", answer.out.substr(0, answer.out.find_first_of(";\n"))}});
+  log_.report("workers submitted",
+              {{"count", fmt::format("{}", count)},
+               {"array", answer.out.substr(0, answer.out.find_first_of(";\n"))}});
   return {};
 }
 

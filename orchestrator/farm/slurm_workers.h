@@ -1,6 +1,6 @@
 // Workers that Slurm runs for a dispatcher, as tasks of job arrays: as many as the jobs need, and
 // no more than a limit. This is the pilot-job pattern: Slurm places, kills and accounts workers,
-// and knows nothing of the jobs. A worker that was cancelled, preempted, or lost with its node is
+// and has no data about the jobs. A worker that was cancelled, preempted, or lost with its node is
 // replaced while there is work; one without work ends by itself.
 #pragma once
 

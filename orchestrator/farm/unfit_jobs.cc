@@ -48,8 +48,8 @@ void UnfitJobs::look(const ReadyQueue& queue, const FarmWorkers& workers,
     const auto before = by_owner_.find(owner);
     const bool is_same = before != by_owner_.end() && before->second.why == group.why;
     group.since = is_same ? before->second.since : now;
-    group.is_told = now - group.since >= kUnfitPatience;
-    if (group.is_told && !(is_same && before->second.is_told))
+    group.is_reported = now - group.since >= kUnfitPatience;
+    if (group.is_reported && !(is_same && before->second.is_reported))
       log_.warn("jobs fit no worker",
                 {{"client", owner}, {"jobs", fmt::format("{}", group.jobs)}, {"why", group.why}});
   }

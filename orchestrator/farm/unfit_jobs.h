@@ -1,4 +1,4 @@
-// Jobs that are ready and that no worker can run, so that people are told before they wonder.
+// Jobs that are ready and that no worker can run, so that people see them before they wonder.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ class UnfitJobs {
     size_t jobs = 0;
     std::string why;  // of the first of them
     FarmClock::time_point since{};
-    bool is_told = false;  // it has lasted a while
+    bool is_reported = false;  // it has lasted a while
   };
   explicit UnfitJobs(const FarmLog& log) : log_(log) {}
 

@@ -44,9 +44,9 @@ TEST_F(UnfitJobsTest, TellsWhatLasts) {
               {.owner = "alice", .needs = "build 12\n", .kind = "compile"});
   const auto now = FarmClock::now();
   unfit.look(queue, workers_, now);
-  EXPECT_FALSE(unfit.by_owner().at("alice").is_told);
+  EXPECT_FALSE(unfit.by_owner().at("alice").is_reported);
   unfit.look(queue, workers_, now + seconds(4));
-  EXPECT_TRUE(unfit.by_owner().at("alice").is_told);
+  EXPECT_TRUE(unfit.by_owner().at("alice").is_reported);
   EXPECT_EQ(unfit.by_owner().at("alice").jobs, 2u);
   come("a", "v3", "build 12");
   unfit.look(queue, workers_, now + seconds(5));

@@ -83,17 +83,17 @@ class Worker {
               log_) {}
 
   Result<int> run() {
-    log_.tell("working", {{"dispatcher", request_.endpoint},
-                          {"slots", fmt::format("{}", request_.slots)},
-                          {"profile", beat_.profile()},
-                          {"sandbox", layers_ ? layers_text(*layers_) : "none"}});
+    log_.report("working", {{"dispatcher", request_.endpoint},
+                            {"slots", fmt::format("{}", request_.slots)},
+                            {"profile", beat_.profile()},
+                            {"sandbox", layers_ ? layers_text(*layers_) : "none"}});
     if (layers_ && !missing_text(*layers_).empty())
       log_.warn("sandbox not whole", {{"why", missing_text(*layers_)}});
-    if (server_) log_.tell("serving", {{"endpoint", server_->endpoint()}});
+    if (server_) log_.report("serving", {{"endpoint", server_->endpoint()}});
     while (!is_over()) SLUICE_TRY(turn());
     beat_.set_is_draining(true);
     send_beat();  // says that nothing is left
-    log_.tell("ended", {});
+    log_.report("ended", {});
     return 0;
   }
 
@@ -129,16 +129,16 @@ class Worker {
     for (const Artifacts::Arrival& arrival : artifacts_.take_arrivals())
       has_changed |= take_arrival(arrival);
     has_changed |= jobs_.turn();
-    if (jobs_.take_lacked_space() && free_space(request_.store, log_)) artifacts_.forget_all();
+    if (jobs_.take_may_be_full() && free_space(request_.store, log_)) artifacts_.forget_all();
     for (pb::Done& done : jobs_.reports(now)) send_done(std::move(done));
     if (!jobs_.is_idle()) last_work_ = now;
     if (has_changed || now >= next_beat_) send_beat();
     if (now >= next_collection_) collect();
-    tell_silence(now);
+    report_silence(now);
     return {};
   }
 
-  // Returns whether the dispatcher is to be told.
+  // Returns whether it is to be reported to the dispatcher.
   bool take_arrival(const Artifacts::Arrival& arrival) {
     if (arrival.is_lie) channel_.send(check_question(arrival.digest));
     jobs_.take_arrival(arrival);
@@ -157,7 +157,7 @@ class Worker {
     signalfd_siginfo signal{};
     if (::read(signals_.get(), &signal, sizeof(signal)) <= 0) return;
     ++stops_;
-    log_.tell("draining", {});
+    log_.report("draining", {});
     beat_.set_is_draining(true);
     jobs_.drop_waiting();
     send_beat();
@@ -166,7 +166,7 @@ class Worker {
   Result<void> take(const Incoming& incoming) {
     const pb::FarmMessage& message = incoming.message;
     if (message.has_refused()) return take_refused(failure_error(message.refused()));
-    if (is_refused_ || is_silent_) log_.tell("dispatcher answers", {});
+    if (is_refused_ || is_silent_) log_.report("dispatcher answers", {});
     was_accepted_ = true;
     is_refused_ = is_silent_ = false;
     last_heard_ = FarmClock::now();
@@ -233,7 +233,7 @@ class Worker {
     artifacts_.forget_all();
   }
 
-  void tell_silence(FarmClock::time_point now) {
+  void report_silence(FarmClock::time_point now) {
     if (is_silent_ || now - last_heard_ < kFarmHeartbeat * kMissedHeartbeats) return;
     is_silent_ = true;
     log_.warn("dispatcher silent", {{"dispatcher", request_.endpoint}});

@@ -1,5 +1,5 @@
 // sluice-worker: runs jobs that a dispatcher gives it, each in a process, from a store of its own
-// into which it gets what it lacks.
+// into which it gets what is missing there.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ struct WorkerRequest {
   int log_level = 1;
 };
 
-// Serves until SIGTERM, SIGINT or SIGHUP: then it takes nothing further, ends what runs, and tells
-// the dispatcher, unless it is silent; a second signal ends it at once. Before a signal a
-// dispatcher that is silent is waited for. Errors: kBadOption, kIo, kProgramMissing; those of
-// PeerServer::listen; kKeyRefused, when its key was refused from the beginning; that of a
+// Serves until SIGTERM, SIGINT or SIGHUP: then it takes nothing further, ends what runs, and
+// reports that to the dispatcher, unless it is silent; a second signal ends it at once. Before a
+// signal a dispatcher that is silent is waited for. Errors: kBadOption, kIo, kProgramMissing; those
+// of PeerServer::listen; kKeyRefused, when its key was refused from the beginning; that of a
 // dispatcher that refuses it.
 Result<int> run_worker(const WorkerRequest& request);
 

@@ -89,13 +89,13 @@ void WorkerJobs::want_inputs(Lease& lease) {
 
 void WorkerJobs::want_input(Lease& lease, const Digest& digest) {
   if (artifacts_.has(digest)) return;
-  lease.job.lacking.insert(digest);
+  lease.job.missing.insert(digest);
   artifacts_.want(digest, {});
 }
 
 void WorkerJobs::take_arrival(const Artifacts::Arrival& arrival) {
   for (auto& [number, lease] : leases_) {
-    if (lease.job.lacking.erase(arrival.digest) == 0) continue;
+    if (lease.job.missing.erase(arrival.digest) == 0) continue;
     if (arrival.fault.empty()) {
       const bool is_list =
           std::ranges::find(lease.job.lists, arrival.digest) != lease.job.lists.end();
@@ -131,7 +131,7 @@ bool WorkerJobs::find_product(uint64_t number, Lease& lease) {
 
 void WorkerJobs::fail(uint64_t number, Lease& lease, int code, const std::string& text,
                       bool is_transient) {
-  has_lacked_space_ |= is_transient;
+  may_be_full_ |= is_transient;
   pb::Done& done = lease.done.emplace();
   done.set_lease(number);
   done.set_is_transient(is_transient);
@@ -164,7 +164,7 @@ bool WorkerJobs::start_group(uint64_t group) {
   Process process;
   for (const auto& [number, lease] : leases_) {
     if (lease.group != group || lease.done) continue;
-    if (!lease.job.lacking.empty()) return false;
+    if (!lease.job.missing.empty()) return false;
     process.leases.push_back(number);
     command.push_back(digest_hex(lease.job.key));
   }
@@ -240,7 +240,7 @@ void WorkerJobs::end_lease(uint64_t number, Lease& lease, const Process& process
   if (text.empty())
     text =
         fmt::format("sluice-worker: error: the job ended with {}\n", ending_text(process.ending));
-  log_.tell("job failed", {{"job", short_key(lease.job.key)}, {"why", text}});
+  log_.report("job failed", {{"job", short_key(lease.job.key)}, {"why", text}});
   fail(number, lease, code, text, code == kResource);
   const std::string limit = fmt::format("SL{}: ", static_cast<int>(ErrorCode::kLimit));
   lease.done->set_lacks_memory(is_killed || text.find(limit) != std::string::npos);

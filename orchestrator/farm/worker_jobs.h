@@ -48,7 +48,7 @@ class WorkerJobs {
   bool is_idle() const { return leases_.empty(); }
   bool has_processes() const { return !processes_.empty(); }
   // Returns whether something has failed since the last call for which the store may be too full.
-  bool take_lacked_space() { return std::exchange(has_lacked_space_, false); }
+  bool take_may_be_full() { return std::exchange(may_be_full_, false); }
 
  private:
   struct Lease {
@@ -82,7 +82,7 @@ class WorkerJobs {
   const std::vector<std::string> command_;
   const size_t slots_;
   const FarmLog& log_;
-  bool has_lacked_space_ = false;
+  bool may_be_full_ = false;
   std::map<uint64_t, Lease> leases_;
   std::vector<Process> processes_;
 };
