@@ -94,7 +94,7 @@ Result<int> check(const CheckRequest& request) {
     if (interrupted()) return;
     std::fputs(report.messages.c_str(), stderr);
     if (!report.ending.clean())
-      code = tell_failure("sluice-check", "sluice-" + runs[i].name, report, request.error_json);
+      code = report_failure("sluice-check", "sluice-" + runs[i].name, report, request.error_json);
   };
   SLUICE_ASSIGN(const Descriptor shown, make_memory_file());
   SLUICE_TRY(run_pipeline(runs, shown.get(), done));

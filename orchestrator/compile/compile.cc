@@ -113,7 +113,7 @@ class Compilation {
     }
     if (uses_store_ && request_.store.empty()) request_.store = scratch_->file("store");
     if (!request_.dump_dir.empty()) SLUICE_TRY(make_directories(request_.dump_dir));
-    if (request_.sandbox) SLUICE_TRY(tell_layers(kProgram, request_.quiet));
+    if (request_.sandbox) SLUICE_TRY(report_layers(kProgram, request_.quiet));
     SLUICE_ASSIGN(const std::vector<StageRun> stages, plan());
     if (uses_store_) return run_with_store(stages);
     std::optional<OutputFile> output;
@@ -132,7 +132,7 @@ class Compilation {
       output.emplace(std::move(file));
     }
     const auto done = [&](size_t i, const StageReport& report) {
-      tell(i, report, output ? &*output : nullptr);
+      report_stage(i, report, output ? &*output : nullptr);
     };
     SLUICE_ASSIGN(const bool succeeded, run_stages(stages, output ? &*output : nullptr, done));
     if (interrupted()) return static_cast<int>(ExitClass::kResource);
@@ -230,15 +230,15 @@ class Compilation {
     SLUICE_ASSIGN(OutputFile output, OutputFile::create(path));
     Store store(request_.store);
     RemoteStore remote(request_.remote, store);
-    bool is_told = false;  // by a stage
+    bool is_reported = false;  // by a stage
     const auto done = [&](size_t i, const StageReport& report) {
       last_key_ = report.key;
-      is_told = is_told || report.messages.find(request_.store) != std::string::npos;
-      tell(i, report, &output);
+      is_reported = is_reported || report.messages.find(request_.store) != std::string::npos;
+      report_stage(i, report, &output);
     };
     SLUICE_ASSIGN(const bool succeeded, compile_stored(stages, store, output, done));
-    if (const auto fault = store.fault(); fault && !is_told && !request_.quiet)
-      log_warning(kProgram, *fault + "; what it lacks was made again");
+    if (const auto fault = store.fault(); fault && !is_reported && !request_.quiet)
+      log_warning(kProgram, *fault + "; what is missing in it was made again");
     if (interrupted()) return static_cast<int>(ExitClass::kResource);
     if (succeeded) {
       SLUICE_TRY(output.commit());
@@ -279,8 +279,8 @@ class Compilation {
     const auto record = key ? store.find(*key) : std::nullopt;
     const auto artifact = record ? record->results.find_digest("output") : std::nullopt;
     if (!artifact) return {};  // the store could not keep it
-    SLUICE_ASSIGN(const std::string told, cache_->note(*key, *artifact));
-    if (!told.empty() && !request_.quiet) log_line(kProgram, "note", told);
+    SLUICE_ASSIGN(const std::string note, cache_->note(*key, *artifact));
+    if (!note.empty() && !request_.quiet) log_line(kProgram, "note", note);
     return {};
   }
 
@@ -372,12 +372,12 @@ class Compilation {
   }
   std::string stats_path(const std::string& stage) const { return stats_folder(stage) + "/stats"; }
 
-  void tell(size_t i, StageReport report, const OutputFile* output) {
+  void report_stage(size_t i, StageReport report, const OutputFile* output) {
     const std::string name(kStageNames[first_ + i]);
     if (interrupted()) return;
     const bool only_warns = report.ending.clean();
     if (!request_.quiet || !only_warns) std::fputs(report.messages.c_str(), stderr);
-    if (!report.ending.clean()) return tell_stage_failure("sluice-" + name, report);
+    if (!report.ending.clean()) return report_stage_failure("sluice-" + name, report);
     const bool last = first_ + i == last_.stage;
     if (last && output != nullptr) report.bytes = output->bytes().ok() ? *output->bytes() : 0;
     const std::optional<uint64_t> nodes =
@@ -418,13 +418,13 @@ class Compilation {
     return json_dump(json);
   }
 
-  void tell_stage_failure(const std::string& program, const StageReport& report) {
+  void report_stage_failure(const std::string& program, const StageReport& report) {
     const bool reader_gone = request_.output == "-" && report.ending.signal == 0 &&
                              report.ending.code == static_cast<int>(ExitClass::kResource);
     exit_code_ = report.ending.code;
     if (reader_gone && report.messages.empty())
       return;  // the reason why standard output is closed has been printed
-    exit_code_ = tell_failure(kProgram, program, report, request_.error_json);
+    exit_code_ = report_failure(kProgram, program, report, request_.error_json);
   }
 
   std::optional<uint64_t> take_stats(const std::string& name, const StageReport& report) {

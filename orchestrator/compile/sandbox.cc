@@ -63,7 +63,7 @@ void allow_job(const std::string& model, const std::vector<std::vector<std::stri
   for (const std::vector<std::string>& options : arguments) allow_options(options, *stage.sandbox);
 }
 
-Result<void> tell_layers(std::string_view program, bool quiet) {
+Result<void> report_layers(std::string_view program, bool quiet) {
   SLUICE_ASSIGN(const Layers layers, offered_layers());
   if (quiet) return {};
   log_line(program, "sandbox", layers_text(layers));

@@ -23,6 +23,6 @@ void allow_job(const std::string& model, const std::vector<std::vector<std::stri
                StageRun& stage);
 
 // Prints the layers that hold, and warns of those that do not. Errors: kIo, when none holds.
-Result<void> tell_layers(std::string_view program, bool quiet);
+Result<void> report_layers(std::string_view program, bool quiet);
 
 }  // namespace sluice

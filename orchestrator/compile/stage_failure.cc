@@ -10,8 +10,8 @@ constexpr int kNotStarted = 127;  // of the system's loader of programs, and of 
 
 }  // namespace
 
-int tell_failure(std::string_view own, const std::string& program, const StageReport& report,
-                 bool error_json) {
+int report_failure(std::string_view own, const std::string& program, const StageReport& report,
+                   bool error_json) {
   const bool known = report.ending.signal == 0 && is_known_code(report.ending.code);
   if (known && !report.messages.empty()) return report.ending.code;
   const bool killed = is_signal_from_outside(report.ending.signal);

@@ -9,7 +9,7 @@ namespace sluice {
 
 // Returns the exit code for a program that failed. A program that ended with a code of the table
 // has printed the reason; for the others the error is printed here, in the name of `own`.
-int tell_failure(std::string_view own, const std::string& program, const StageReport& report,
-                 bool error_json);
+int report_failure(std::string_view own, const std::string& program, const StageReport& report,
+                   bool error_json);
 
 }  // namespace sluice

@@ -32,8 +32,8 @@ bool says(const StageReport& report, std::string_view text) {
   return report.messages.find(text) != std::string::npos;
 }
 
-// Returns the limit that the stage went beyond. Of memory and files the stage itself has told, with
-// an error that does not know where the limit comes from.
+// Returns the limit that the stage went beyond. Memory and files the stage itself has reported,
+// with an error that does not say where the limit comes from.
 std::optional<Error> exceeded_limit(const StageRun& stage, const StageReport& report) {
   const std::string who = "sluice-" + stage.name;
   const Ending& ending = report.ending;

@@ -46,8 +46,8 @@ Non-semantic options: they do not change the product.
                          already; with --dump-dir also the bytes of constants, so that those files
                          stay small. docs/cache.md.
   --remote=URL           With a store: a second one behind it, over http:// or https://, for whoever
-                         has no file system in common. What DIR lacks is taken from there, and what
-                         was made here is sent there at the end; docs/farm.md.
+                         has no file system in common. What is missing in DIR is taken from there,
+                         and what was made here is sent there at the end; docs/farm.md.
   --farm=ENDPOINT        Have a farm, sluice farm, generate the kernels; the other work is done
                          here, and weights do not leave this machine. docs/farm.md.
   --graph-compiler-cache-dir=DIR  With --graph-key: keep the compiled model in the folder DIR, a
@@ -57,7 +57,7 @@ Non-semantic options: they do not change the product.
   --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it; 1 GiB
                          unless said otherwise.
   --error-format=FORMAT  text or json.
-  --progress=FORMAT      How the end of each stage is told on standard error: text, or json, an
+  --progress=FORMAT      How the end of each stage is reported on standard error: text, or json, an
                          object in a line [default: text].
   --transport=HOW        pipe; files: one stage after the other, over files; zmq: over services
                          [default: pipe].

@@ -77,7 +77,7 @@ class StoredStages {
     return true;
   }
 
-  // Returns whether the stage succeeded; a failure is told when nothing else can be tried.
+  // Returns whether the stage succeeded; a failure is reported when nothing else can be tried.
   bool take_report(size_t i, StageReport report) {
     if (report.ending.clean()) {
       done_(i, report);

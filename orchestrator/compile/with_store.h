@@ -25,9 +25,9 @@ struct StoredWork {
   // False for a compiled model that is not whole without other files: the last stage then always
   // runs, and its product is not kept.
   bool keeps_model = true;
-  // When set: gets the keys of the jobs (plan/kernel_job.h) of all kernels that the graph wants and
-  // the store lacks, before subgraph-optimize runs, which generates what is lacking then. An error
-  // ends the compile.
+  // When set: gets the keys of the jobs (plan/kernel_job.h) of all kernels that the graph needs and
+  // the store does not have, before subgraph-optimize runs, which generates what is missing then.
+  // An error ends the compile.
   std::function<Result<void>(const std::vector<Digest>& keys)> make_kernels = {};
 };
 
@@ -39,7 +39,7 @@ struct ImportedGraph {
 };
 
 // Runs the import, which is not looked up: it hashes the constants, and finds the files that the
-// model consists of. Returns nothing when it fails, which `done` has then been told.
+// model consists of. Returns nothing when it fails, which has then been reported to `done`.
 Result<std::optional<ImportedGraph>> import_model(const StoredWork& work, const StageDone& done);
 
 // Finds or runs the other stages. `done` is called for every stage, found or run, in order. Returns

@@ -284,7 +284,7 @@ class CompileAll {
   void finish(Outcome& outcome, Status status) {
     outcome.status = status;
     if (status == Status::kFailed && !request_.keeps_going) has_failed_ = true;
-    progress_.tell(outcome);
+    progress_.report(outcome);
   }
 
   bool is_stopped() const { return has_failed_ || interrupted(); }

@@ -96,7 +96,7 @@ class Manifest {
   }
 
  private:
-  // Returns the path by which two names of one file are told to be one.
+  // Returns the path that two names of one file have in common.
   static std::string whole(const fs::path& path) {
     std::error_code failed;
     const fs::path found = fs::weakly_canonical(fs::absolute(path), failed);

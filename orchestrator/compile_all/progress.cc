@@ -68,7 +68,7 @@ void Progress::end(const std::string& name) {
   redraw({});
 }
 
-void Progress::tell(const Outcome& outcome) {
+void Progress::report(const Outcome& outcome) {
   const std::lock_guard lock(mutex_);
   ++ended_;
   failed_ += outcome.status == Status::kFailed ? 1 : 0;

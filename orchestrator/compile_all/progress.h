@@ -1,5 +1,5 @@
-// What sluice-compile-all tells about its compiles: a line for each that ended and, on a terminal,
-// a table below them of those that run.
+// What sluice-compile-all reports about its compiles: a line for each that ended and, on a
+// terminal, a table below them of those that run.
 #pragma once
 
 #include <chrono>
@@ -36,7 +36,7 @@ struct Outcome {
 // with "code" and "error" of one that failed.
 Json outcome_json(const Outcome& outcome);
 
-// Threads may tell at the same time.
+// Threads may report at the same time.
 class Progress {
  public:
   Progress(bool quiet, size_t count);
@@ -44,7 +44,7 @@ class Progress {
   // What runs, under its name: an import or a job.
   void begin(const std::string& name);
   void end(const std::string& name);
-  void tell(const Outcome& outcome);
+  void report(const Outcome& outcome);
   void warn(const std::string& text);
 
  private:

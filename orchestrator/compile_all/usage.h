@@ -20,8 +20,8 @@ Reads <manifest>, a JSON file; docs/farm.md:
 Options:
   --store=DIR            The store for all products; docs/cache.md. Who runs the jobs shares it.
   --remote=URL           A second store behind it, over http:// or https://, for whoever has no file
-                         system in common. What DIR lacks is taken from there, and what jobs made
-                         is sent there.
+                         system in common. What is missing in DIR is taken from there, and what jobs
+                         made is sent there.
   -o DIR                 Put compiled models below DIR instead of the manifest's folder.
   --provider=NAME        Who runs the jobs: local, processes of this machine; slurm; or the endpoint
                          of a farm, tcp://HOST:PORT or ipc://PATH [default: local].

@@ -29,15 +29,15 @@ class Job {
 
   // Returns the exit code; 0 when the product is in the store.
   Result<int> run() {
-    if (is_done()) return tell("found", 0);
+    if (is_done()) return report("found", 0);
     const StoreLock lock = store_.lock(key_, interrupted);
-    if (is_done()) return tell("found", 0);
+    if (is_done()) return report("found", 0);
     Result<bool> made = make();
     if (interrupted()) return static_cast<int>(ExitClass::kResource);
     if (!made) failure_ = failure_of(made.error());
     if (!made || !*made) return fail();
     store_.forget_failure(key_);
-    return tell("made", 0);
+    return report("made", 0);
   }
 
  private:
@@ -81,7 +81,7 @@ class Job {
     for (const auto& [name, value] : record_.fields.rows()) {
       const std::string* here = own.fields.find(name);
       if (here != nullptr && *here == value) continue;
-      return make_error(ErrorCode::kBadOption, "job {} wants {} '{}', here it is '{}'",
+      return make_error(ErrorCode::kBadOption, "job {} needs {} '{}', here it is '{}'",
                         short_key(key_), name, value, here == nullptr ? "absent" : *here)
           .with_hint(
               "run jobs with the programs, and on a CPU, like those they were written for; "
@@ -114,10 +114,10 @@ class Job {
     if (!report.ending.clean()) failure_ = failure_of(report, kStageNames[i]);
   }
 
-  int fail() const { return tell_failure(request_, record_, failure_, start_, store_); }
+  int fail() const { return report_failure(request_, record_, failure_, start_, store_); }
 
-  int tell(const char* what, int code) const {
-    return tell_outcome(request_, key_, what, start_, code);
+  int report(const char* what, int code) const {
+    return report_outcome(request_, key_, what, start_, code);
   }
 
   const JobRequest& request_;
@@ -176,7 +176,7 @@ Result<std::vector<Digest>> read_keys(std::vector<std::string> texts, const std:
 
 Result<int> run_jobs(const JobRequest& request) {
   if (request.quiet) silence_log();
-  if (request.sandbox) SLUICE_TRY(tell_layers(kJobProgram, request.quiet));
+  if (request.sandbox) SLUICE_TRY(report_layers(kJobProgram, request.quiet));
   Store store(request.store);
   RemoteStore remote(request.remote, store);
   int code = 0;

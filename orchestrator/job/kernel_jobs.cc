@@ -30,9 +30,9 @@ class KernelJobs {
     std::vector<const Record*> open;
     for (const Record& record : records) {
       if (has_kernel(record.key(), store_)) {
-        tell_outcome(request_, record.key(), "found", start_, 0);
+        report_outcome(request_, record.key(), "found", start_, 0);
       } else if (const auto job = ready_job(record); !job) {
-        take(tell_failure(request_, record, failure_of(job.error()), start_, store_));
+        take(report_failure(request_, record, failure_of(job.error()), start_, store_));
       } else {
         open.push_back(&record);
       }
@@ -51,7 +51,7 @@ class KernelJobs {
   Result<KernelJob> ready_job(const Record& record) {
     SLUICE_ASSIGN(KernelJob job, kernel_job_of(record));
     if (job.build != build_) {
-      return make_error(ErrorCode::kBadOption, "job {} wants build '{}', here it is '{}'",
+      return make_error(ErrorCode::kBadOption, "job {} needs build '{}', here it is '{}'",
                         short_key(job.key), job.build, build_)
           .with_hint("run jobs with the programs that they were written for");
     }
@@ -83,15 +83,15 @@ class KernelJobs {
     return run_over_file(stage, {}, {}, -1);
   }
 
-  // Tells what became of a kernel. One that a batch with others did not make is tried alone.
+  // Reports what became of a kernel. One that a batch with others did not make is tried alone.
   Result<void> finish(const Record& record, const StageReport& report, bool was_alone) {
     if (has_kernel(record.key(), store_)) {
       store_.forget_failure(record.key());
-      tell_outcome(request_, record.key(), "made", start_, 0);
+      report_outcome(request_, record.key(), "made", start_, 0);
       return {};
     }
     if (was_alone) {
-      take(tell_failure(request_, record, failure_of(report, kStage), start_, store_));
+      take(report_failure(request_, record, failure_of(report, kStage), start_, store_));
       return {};
     }
     SLUICE_ASSIGN(const StageReport alone, generate({&record}));

@@ -10,7 +10,7 @@
 namespace sluice {
 
 // Runs jobs whose records are of kernels, prints a line for each, and returns the exit code of the
-// first that failed. When the common process fails, each kernel that is still lacking has a process
+// first that failed. When the common process fails, each kernel that is still missing has a process
 // of its own. Two that generate the same kernel at once both keep the same bytes, so that nobody
 // waits for a whole batch of others. Errors: kProgramMissing, and those of temporary files.
 Result<int> run_kernel_jobs(const JobRequest& request, const std::vector<Record>& records,

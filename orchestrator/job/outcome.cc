@@ -18,22 +18,22 @@ Failure failure_of(const Error& error) {
           .text = fmt::format("{}: error {}", kJobProgram, error_text(error))};
 }
 
-int tell_outcome(const JobRequest& request, const Digest& key, const char* what,
-                 JobClock::time_point start, int code) {
+int report_outcome(const JobRequest& request, const Digest& key, const char* what,
+                   JobClock::time_point start, int code) {
   if (request.quiet) return code;
   const double seconds = std::chrono::duration<double>(JobClock::now() - start).count();
   log_text(fmt::format("{}: {} {} {:.2f} s\n", kJobProgram, short_key(key), what, seconds));
   return code;
 }
 
-int tell_failure(const JobRequest& request, const Record& job, const Failure& failure,
-                 JobClock::time_point start, Store& store) {
+int report_failure(const JobRequest& request, const Record& job, const Failure& failure,
+                   JobClock::time_point start, Store& store) {
   Record record{job.kind, job.fields, {}};
   record.results.add("code", fmt::format("{}", failure.code));
   record.results.add("text", failure.text);
   store.keep_failure(record);
   log_text(failure.text.ends_with('\n') ? failure.text : failure.text + "\n");
-  return tell_outcome(request, job.key(), "failed", start, failure.code);
+  return report_outcome(request, job.key(), "failed", start, failure.code);
 }
 
 }  // namespace sluice

@@ -25,10 +25,10 @@ Failure failure_of(const StageReport& report, std::string_view stage);
 Failure failure_of(const Error& error);
 
 // Prints the line of a job, "found", "made" or "failed", and returns the code.
-int tell_outcome(const JobRequest& request, const Digest& key, const char* what,
-                 JobClock::time_point start, int code);
+int report_outcome(const JobRequest& request, const Digest& key, const char* what,
+                   JobClock::time_point start, int code);
 // Keeps the failure of a job in the store and prints it.
-int tell_failure(const JobRequest& request, const Record& job, const Failure& failure,
-                 JobClock::time_point start, Store& store);
+int report_failure(const JobRequest& request, const Record& job, const Failure& failure,
+                   JobClock::time_point start, Store& store);
 
 }  // namespace sluice

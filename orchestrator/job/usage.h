@@ -15,8 +15,8 @@ Usage:
 Options:
   --store=DIR   The store, which every machine that runs jobs shares.
   --keys=FILE   Run also the jobs of these keys, one in a line.
-  --remote=URL  A second store behind it, over http:// or https://. What DIR lacks is taken from
-                there, and what jobs made is sent there; docs/farm.md.
+  --remote=URL  A second store behind it, over http:// or https://. What is missing in DIR is taken
+                from there, and what jobs made is sent there; docs/farm.md.
   --threads=N   Worker threads of each stage; 0 means one per usable core.
   --sandbox     Run each stage in a sandbox; docs/security.md. A limit asks for it, too.
   --sandbox-memory=N      Most bytes of memory of a stage; those of the machine unless said

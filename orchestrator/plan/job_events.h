@@ -1,4 +1,4 @@
-// What those who run jobs tell whoever wants their products.
+// What a provider of jobs reports to the program that waits for their products.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct JobEvents {
   std::function<bool(const Digest& key)> ended;
   // A warning of a job that is not in the store, such as one about a remote store.
   std::function<void(const std::string& text)> warned;
-  // Why jobs wait, to be told at once; nothing: nobody wants to know.
+  // Why jobs wait, to be reported at once; unless set it is reported nowhere.
   std::function<void(const std::string& text)> waiting = [](const std::string&) {};
 };
 

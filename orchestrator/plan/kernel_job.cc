@@ -74,13 +74,13 @@ Result<std::vector<Digest>> make_kernel_jobs(const std::string& graph,
   SLUICE_TRY(run_program({planning.partition, "--split=" + folder, graph}));
   SLUICE_ASSIGN(const std::string lines, subgraph_lines(folder));
   const std::string list = planning.folder + "/subgraphs.list";
-  const std::string lacking = planning.folder + "/kernels.list";
+  const std::string missing = planning.folder + "/kernels.list";
   SLUICE_TRY(write_text(list, lines));
   std::vector<std::string> command = planning.options;
   command.insert(command.begin(), planning.subgraph_optimize);
-  command.insert(command.end(), {"--kernels=" + list, "-o", lacking});
+  command.insert(command.end(), {"--kernels=" + list, "-o", missing});
   SLUICE_TRY(run_program(command));
-  SLUICE_ASSIGN(const std::string text, read_text(lacking));
+  SLUICE_ASSIGN(const std::string text, read_text(missing));
   return keys_of(text);
 }
 

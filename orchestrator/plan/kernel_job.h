@@ -16,7 +16,7 @@ inline constexpr char kKernelKind[] = "kernel";  // of the record of such a job
 
 struct KernelJob {
   Digest key;
-  Digest graph;       // the bytes of a graph file that wants the kernel, in the store
+  Digest graph;       // the bytes of a graph file that needs the kernel, in the store
   std::string build;  // of the generator
 };
 
@@ -36,9 +36,9 @@ struct KernelPlanning {
   std::string folder;                        // for the subgraphs, which nothing else uses
 };
 
-// Makes a job for each kernel that a partitioned graph wants and the store lacks, with the file of
-// the subgraph alone as its input, and returns the keys. Kernels of states that grow in place
-// depend on more than their subgraph: they have no job, and the stage generates them. Errors:
+// Makes a job for each kernel that a partitioned graph needs and the store does not have, with the
+// file of the subgraph alone as its input, and returns the keys. Kernels of states that grow in
+// place depend on more than their subgraph: they have no job, and the stage generates them. Errors:
 // kStageFailed when one of the programs fails; those of files.
 Result<std::vector<Digest>> make_kernel_jobs(const std::string& graph,
                                              const KernelPlanning& planning);

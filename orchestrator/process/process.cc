@@ -55,7 +55,7 @@ void become_confined(char* const* arguments, int program, PreparedSandbox& sandb
   constexpr std::string_view kRefused =
       "error SL1007: the sandbox cannot be entered, so nothing was run\n";
   if (sandbox.enter(program)) return sandbox.run_program(arguments);
-  [[maybe_unused]] const ssize_t told = write(STDERR_FILENO, kRefused.data(), kRefused.size());
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kRefused.data(), kRefused.size());
   _exit(static_cast<int>(ExitClass::kResource));
 }
 

@@ -60,7 +60,7 @@ class Refit {
     SLUICE_TRY(compare(made));
     SLUICE_TRY(output.commit());
     if (is_copied) SLUICE_TRY(copy_product(path));
-    tell(made);
+    report(made);
     return 0;
   }
 
@@ -141,7 +141,7 @@ class Refit {
       if (!request_.quiet || !report.ending.clean()) std::fputs(report.messages.c_str(), stderr);
       if (!report.ending.clean())
         exit_code_ =
-            tell_failure(kProgram, "sluice-" + stages[i].name, report, request_.error_json);
+            report_failure(kProgram, "sluice-" + stages[i].name, report, request_.error_json);
     };
     return run_pipeline(stages, output.descriptor(), done);
   }
@@ -203,7 +203,7 @@ class Refit {
     return write_file(request_.output, file.bytes());
   }
 
-  void tell(const OmFile& made) const {
+  void report(const OmFile& made) const {
     if (request_.quiet) return;
     const ConstantCounts counts = count_constants(base_, made);
     const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();

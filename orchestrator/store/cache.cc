@@ -21,7 +21,7 @@ constexpr char kProgram[] = "sluice-cache";
 constexpr double kDayInNs = 24 * 3600 * 1e9;
 constexpr double kMaxDays = 100'000;
 
-int tell(const CommandLine& line, const std::string& text) {
+int print_unless_quiet(const CommandLine& line, const std::string& text) {
   return line.flag("--quiet") ? 0 : print_text(kProgram, text);
 }
 
@@ -72,8 +72,8 @@ std::string collected_text(const Collected& done, const CollectRequest& request)
 Result<int> run_gc(const CommandLine& line) {
   SLUICE_ASSIGN(const CollectRequest request, collect_request(line));
   SLUICE_ASSIGN(const Collected done, collect(line.text("<dir>"), request));
-  return tell(line, done.is_busy ? "another process is deleting files of this store\n"
-                                 : collected_text(done, request));
+  return print_unless_quiet(line, done.is_busy ? "another process is deleting files of this store\n"
+                                               : collected_text(done, request));
 }
 
 // A store need not be there before it has a limit.
@@ -86,7 +86,8 @@ Result<int> run_limit(const CommandLine& line) {
   }
   SLUICE_TRY(check_store(store));
   SLUICE_TRY(set_limit(store, bytes));
-  return tell(line, bytes ? fmt::format("limit {}\n", size_text(*bytes)) : "no limit\n");
+  return print_unless_quiet(line,
+                            bytes ? fmt::format("limit {}\n", size_text(*bytes)) : "no limit\n");
 }
 
 Result<int> run_verify(const CommandLine& line) {
@@ -97,7 +98,8 @@ Result<int> run_verify(const CommandLine& line) {
     for (const std::string& line : *lines) text += line + "\n";
   text += fmt::format("checked {} and {}\n", count_text(faults.records, "record"),
                       count_text(faults.artifacts, "artifact"));
-  if (const int code = tell(line, text); code != 0 || faults.damaged.empty()) return code;
+  const int code = print_unless_quiet(line, text);
+  if (code != 0 || faults.damaged.empty()) return code;
   return make_error(ErrorCode::kDifferent, "the store '{}' has {}{}", line.text("<dir>"),
                     count_text(faults.damaged.size(), "damaged file"),
                     deletes ? ", now deleted" : "")

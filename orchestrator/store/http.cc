@@ -21,8 +21,8 @@ namespace {
 
 constexpr long kConnectMs = 2000;
 constexpr long kStallSeconds = 10;
-constexpr long kStallBytes = 8192;                   // a second; slower is no use
-constexpr uint64_t kMaxUntold = uint64_t{64} << 20;  // of a body whose length is not told
+constexpr long kStallBytes = 8192;                          // a second; slower is no use
+constexpr uint64_t kMaxWithoutLength = uint64_t{64} << 20;  // of a body without a length
 constexpr uint64_t kMaxIgnored = uint64_t{1} << 20;
 
 std::optional<uint64_t> number_from(std::string_view text) {
@@ -102,14 +102,14 @@ class Reception {
     const uint64_t limit = std::min(target_->max_bytes, first_ + free_bytes());
     const uint64_t left = limit - std::min(first_, limit);
     if (length_ && *length_ > left) return fail(fmt::format("its {} bytes are too many", *length_));
-    end_ = first_ + length_.value_or(std::min(kMaxUntold, left));
+    end_ = first_ + length_.value_or(std::min(kMaxWithoutLength, left));
     return true;
   }
 
   // Memory files have no file system to fill.
   uint64_t free_bytes() const {
     struct statvfs status{};
-    if (::fstatvfs(target_->file, &status) != 0 || status.f_blocks == 0) return kMaxUntold;
+    if (::fstatvfs(target_->file, &status) != 0 || status.f_blocks == 0) return kMaxWithoutLength;
     return uint64_t{status.f_bavail} * status.f_frsize;
   }
 

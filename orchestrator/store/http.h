@@ -44,7 +44,7 @@ class HttpClient {
   // ignored.
   HttpAnswer get(const std::string& name, const HttpTarget& target);
   HttpAnswer head(const std::string& name);
-  // Sends a file. if_absent: a server that has the name already answers 412, unless it knows no
+  // Sends a file. if_absent: a server that has the name already answers 412, unless it ignores
   // conditions.
   HttpAnswer put(const std::string& name, int file, uint64_t bytes, bool if_absent);
 

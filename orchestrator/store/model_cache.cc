@@ -88,7 +88,7 @@ Result<void> ModelCache::read_settings() {
     return std::move(settings).error();
   }
   SLUICE_TRY(take_switch(*settings, "cache_manual_check", file, keeps_first_));
-  return take_switch(*settings, "cache_debug_mode", file, tells_);
+  return take_switch(*settings, "cache_debug_mode", file, names_all_);
 }
 
 Result<void> ModelCache::take_lock(const std::function<bool()>& stop) {
@@ -108,24 +108,24 @@ Result<std::string> ModelCache::note(const Digest& compile_key, const Digest& ar
   const std::string compile = digest_hex(compile_key);
   const std::string file = store_path(folder_, artifact).substr(folder_.size() + 1);
   const Json::Array before = entries_of(index_path());
-  std::string told;
+  std::string note;
   for (const Json& entry : before) {
     const bool is_this = text_member(entry, "compile_key") == compile;
-    if (tells_ || !is_this) {
-      told += fmt::format("{}the graph key '{}' stood for {}, compile {}", told.empty() ? "" : "; ",
+    if (names_all_ || !is_this) {
+      note += fmt::format("{}the graph key '{}' stood for {}, compile {}", note.empty() ? "" : "; ",
                           key_, is_this ? "this model" : "another model",
                           text_member(entry, "compile_key").substr(0, 16));
     }
-    if (is_this && text_member(entry, "cache_file_name") == file) return told;
+    if (is_this && text_member(entry, "cache_file_name") == file) return note;
   }
   if (keeps_first_ && !before.empty())
-    return told + "; it still does, since cache.conf has cache_manual_check";
+    return note + "; it still does, since cache.conf has cache_manual_check";
   Json entry;
   entry.set("graph_key", key_);
   entry.set("cache_file_name", file);
   entry.set("compile_key", compile);
   SLUICE_TRY(write_text(index_path(), json_dump(Json(Json::Array{entry}), 2) + "\n"));
-  return told;
+  return note;
 }
 
 }  // namespace sluice

@@ -6,7 +6,7 @@
 //                of the compiled model in the folder, and "compile_key", of its record}
 //   KEY.lock     locked by whoever compiles under the key
 //   cache.conf   optional JSON: "cache_manual_check": true, a key stands for its first model until
-//                somebody deletes KEY.idx; "cache_debug_mode": true, tells what the key stands for
+//                somebody deletes KEY.idx; "cache_debug_mode": true, names what the key stands for
 //
 // A model is found by the record of its compile, which names its graph, options and build: a key
 // that was given to another graph never finds that graph's model.
@@ -45,7 +45,7 @@ class ModelCache {
   std::string folder_, key_;
   Descriptor lock_;
   bool keeps_first_ = false;  // cache_manual_check
-  bool tells_ = false;        // cache_debug_mode
+  bool names_all_ = false;    // cache_debug_mode
 };
 
 }  // namespace sluice

@@ -124,7 +124,7 @@ std::optional<Record> RemoteStore::receive_record(const Digest& key) {
   return std::nullopt;
 }
 
-// A record may name any artifact, and only the stage that makes models knows one when it sees it.
+// A record may name any artifact, and only a check of the artifact shows whether it is a model.
 bool RemoteStore::has_good_model(const Record& record) {
   const auto digest = record.results.find_digest("output");
   if (!digest) return false;

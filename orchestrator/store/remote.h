@@ -1,5 +1,5 @@
-// --remote: a store over HTTP behind a store in a folder. What the folder lacks is fetched into it,
-// and what a program keeps is pushed at its end:
+// --remote: a store over HTTP behind a store in a folder. What is missing in the folder is fetched
+// into it, and what a program keeps is pushed at its end:
 //
 //   URL/ab/abcd…            artifacts
 //   URL/records/ab/ab12…    records
@@ -24,8 +24,8 @@ namespace sluice {
 
 class RemoteStore {
  public:
-  // The store, which outlives the object, gets from the URL what it lacks; an empty URL is no
-  // remote store.
+  // The store, which outlives the object, gets from the URL what is missing in it; an empty URL is
+  // no remote store.
   RemoteStore(RemoteUrl url, Store& store);
 
   // Sends the records that the store has kept since the last call, and before each its artifacts,
