@@ -267,7 +267,7 @@ class JobTest(ManifestCase):
         said = subprocess.run([os.path.join(copies, "sluice-job"), "--store", self.store, key],
                               capture_output=True, text=True)
         self.assertEqual(said.returncode, 3, said.stderr)
-        self.assertIn("wants program.build", said.stderr)
+        self.assertIn("needs program.build", said.stderr)
 
     def test_an_input_that_the_store_lost(self):
         self.compile_all({"compiles": [{"model": "a.onnx"}]})
