@@ -14,6 +14,7 @@
 #include "common/target/multiply_adds.h"
 #include "common/target/quantized.h"
 #include "common/target/recurrent.h"
+#include "common/target/recurrent_halves.h"
 
 namespace sluice {
 namespace {
@@ -122,6 +123,8 @@ bool is_alone(const Node& node) {
 
 std::string fused_unsupported_reason(const Node& fused) {
   const Graph* body = fused.get(attributes::Fused::body);
+  if (body != nullptr && find_recurrent(*body) != nullptr) return walk_unsupported_reason(fused);
+  if (is_recurrent_products(fused)) return products_unsupported_reason(fused);
   const Node* anchor = body == nullptr ? nullptr : find_anchor(*body);
   if (anchor == nullptr) return "a Fused body without one contraction as its anchor";
   if (std::string reason = anchor_unsupported_reason(*anchor); !reason.empty()) return reason;

@@ -26,6 +26,15 @@ void collect_calls(Graph& graph, std::vector<Node*>& calls) {
   }
 }
 
+std::vector<Graph*> called_subgraphs(Graph& root) {
+  if (is_subgraph_alone(root)) return {&root};
+  std::vector<Node*> calls;
+  collect_calls(root, calls);
+  std::vector<Graph*> graphs;
+  for (const Node* call : calls) graphs.push_back(called_graph(*call));
+  return graphs;
+}
+
 Module extract(const Graph& graph) {
   Module module;
   ModuleMapper(graph.module(), module).clone(graph);
@@ -44,6 +53,18 @@ std::vector<std::string> symbol_names(const Module& module) {
 }
 
 }  // namespace
+
+Result<bool> rewrite_subgraphs(Graph& root, std::string_view engine,
+                               const std::function<Result<bool>(Graph& subgraph)>& rewrite) {
+  bool changed = false;
+  for (Graph* graph : called_subgraphs(root)) {
+    if (engine_name(graph->engine) != engine) continue;
+    add_work(Work::kNodeVisits, graph->node_count());
+    SLUICE_ASSIGN(const bool is_changed, rewrite(*graph));
+    changed = changed || is_changed;
+  }
+  return changed;
+}
 
 Result<Subgraphs> distinct_subgraphs(Graph& root) {
   std::vector<Node*> calls;

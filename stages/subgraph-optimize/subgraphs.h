@@ -2,6 +2,8 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <string_view>
 #include <vector>
 
 #include "common/base/options.h"
@@ -31,6 +33,11 @@ struct Subgraphs {
 
 // Returns whether the graph is a subgraph in a file of its own (sluice-partition --split).
 inline bool is_subgraph_alone(const Graph& graph) { return graph.engine != EngineId::kNone; }
+
+// Runs the rewrite on each subgraph of the engine that the root or its parts call, or on the root
+// where that is a subgraph alone. Returns whether any changed.
+Result<bool> rewrite_subgraphs(Graph& root, std::string_view engine,
+                               const std::function<Result<bool>(Graph& subgraph)>& rewrite);
 
 // Copies what the root or its parts call. Subgraphs are equal by structure digest and symbols.
 Result<Subgraphs> distinct_subgraphs(Graph& root);

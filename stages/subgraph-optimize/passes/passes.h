@@ -7,7 +7,11 @@
 
 namespace sluice {
 
+Result<bool> eliminate_unread_operands(Graph& root, const Options& options);
 Result<bool> lower_subgraphs(Graph& graph, const Options& options);
+Result<bool> split_dynamic_quantize(Graph& root, const Options& options);
+Result<bool> split_recurrent_cells(Graph& root, const Options& options);
+Result<bool> split_reductions(Graph& root, const Options& options);
 Result<bool> store_states_in_place(Graph& root, const Options& options);
 
 }  // namespace sluice

@@ -1,12 +1,23 @@
+#include "common/ops/attributes.h"
 #include "common/ops/infer.h"
 #include "common/target/recurrent.h"
+#include "common/target/recurrent_halves.h"
 #include "stages/subgraph-optimize/engines/aicore/lowering.h"
 
 namespace sluice {
 namespace {
 
+Error not_split(const Node& node) {
+  return make_error(ErrorCode::kNotLowerable, "{}: there are kernels for two halves of it only",
+                    node.label())
+      .with_hint("let the pass split-recurrent-cells run, which makes these");
+}
+
 Result<void> lower_node(Lowering& lowering, Node& node) {
-  if (is_recurrent(node.op())) return lower_recurrent(lowering, node);
+  if (is_recurrent(node.op())) return not_split(node);
+  if (node.op() == Op::kFused && find_recurrent(*node.get(attributes::Fused::body)) != nullptr)
+    return lower_recurrent_walk(lowering, node);
+  if (is_recurrent_products(node)) return lower_recurrent_products(lowering, node);
   Contraction contraction{};
   read_contraction(node, contraction);
   if (const auto quantized = read_quantized(node))

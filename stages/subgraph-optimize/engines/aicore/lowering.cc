@@ -13,18 +13,11 @@ namespace {
 
 using Inside = std::map<const Value*, Value*>;  // looked up only
 
-// Returns whether a node reads an input: Gemm with beta = 0 does not read its third, which is then
-// not an operand of the kernel.
-bool is_read(const Node& node, size_t input) {
-  if (node.input(input) == nullptr) return false;
-  return node.op() != Op::kGemm || input != 2 || node.get(attributes::Gemm::beta) != 0;
-}
-
 void copy_node(const Node& node, Graph& body, Inside& values) {
   std::vector<Value*> inputs;
   for (size_t i = 0; i < node.input_count(); ++i) {
     const Value* input = node.input(i);
-    if (!is_read(node, i)) {
+    if (input == nullptr) {
       inputs.push_back(nullptr);
       continue;
     }
@@ -178,16 +171,11 @@ void Lowering::add_unread(const Contraction& contraction, std::vector<Operand>& 
     if (!is_operand) operands.push_back({inside, &operand_value(contraction, *inside)});
   };
   if (contraction.body != nullptr) {
-    for (Value* input : contraction.body->inputs()) {
-      const bool is_used =
-          std::any_of(input->uses().begin(), input->uses().end(),
-                      [](const Use& use) { return is_read(*use.node, use.input); });
-      if (is_used) add(input);
-    }
+    for (Value* input : contraction.body->inputs()) add(input);
     return;
   }
   for (size_t i = 0; i < plain.input_count(); ++i) {
-    if (!is_read(plain, i)) continue;
+    if (plain.input(i) == nullptr) continue;
     const bool lies_inside = plain.input(i)->is_constant() && !plain.input(i)->is_input();
     if (!lies_inside) add(plain.input(i));
   }

@@ -112,7 +112,9 @@ Result<void> lower_attention(Lowering& lowering, const Contraction& contraction)
 Result<void> lower_conv(Lowering& lowering, const Contraction& contraction);
 Result<void> lower_quantized(Lowering& lowering, const Contraction& contraction,
                              const QuantizedContraction& quantized);
-Result<void> lower_recurrent(Lowering& lowering, Node& node);  // RNN, GRU and LSTM
+// The two nodes of an RNN, GRU or LSTM (common/target/recurrent_halves.h).
+Result<void> lower_recurrent_products(Lowering& lowering, Node& node);
+Result<void> lower_recurrent_walk(Lowering& lowering, Node& node);
 Result<void> lower_quantized_matmul(Lowering& lowering, const Contraction& contraction,
                                     const QuantizedContraction& quantized);
 

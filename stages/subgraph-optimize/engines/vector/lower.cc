@@ -1,6 +1,5 @@
 // Lowers subgraphs of the engine `vector`: every node becomes a kernel that is generated from its
-// loops, but for views, whose result is their input's bytes, long reductions, which become two, and
-// dynamic quantizations of many elements, which become three.
+// loops, but for views, whose result is their input's bytes.
 #include "common/loop/lowering.h"
 #include "common/ops/infer.h"
 #include "common/ops/view.h"
@@ -8,14 +7,10 @@
 #include "common/target/vector.h"
 #include "stages/subgraph-optimize/engines/kernels.h"
 #include "stages/subgraph-optimize/engines/launch_operands.h"
-#include "stages/subgraph-optimize/engines/vector/split_dynamic_quantize.h"
-#include "stages/subgraph-optimize/engines/vector/split_reductions.h"
 
 namespace sluice {
 
 Result<void> lower_vector(Graph& graph, const GeneratorOptions& options, KernelRequests& kernels) {
-  split_reductions(graph);
-  split_dynamic_quantize(graph);
   ValueFacts facts(graph);
   SLUICE_TRY(infer_graph(graph, facts));
   ControlEdges control(graph);

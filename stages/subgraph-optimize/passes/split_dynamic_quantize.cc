@@ -1,4 +1,4 @@
-// Splits DynamicQuantizeLinear of many elements into three kernels. The first one finds the least
+// Splits DynamicQuantizeLinear of many elements into three nodes. The first one finds the least
 // and the largest number of each part of x, in one sweep; the second one the scale and the zero
 // point, which are those of the parts' ends; the third one quantizes. Threads share the first one
 // and the third one.
@@ -15,15 +15,16 @@
 //
 // Where sizes are open, the parts are those of an axis, as in split_reductions.cc. Legal because
 // the ends of a range do not depend on the order of its elements: the results have the same bits.
-#include "stages/subgraph-optimize/engines/vector/split_dynamic_quantize.h"
-
+// Fewer elements, and those of a single axis of open size, stay one kernel.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "common/ops/attributes.h"
-#include "common/pass/control_edges.h"
-#include "stages/subgraph-optimize/engines/vector/row_parts.h"
+#include "common/target/vector.h"
+#include "stages/subgraph-optimize/passes/passes.h"
+#include "stages/subgraph-optimize/passes/row_parts.h"
+#include "stages/subgraph-optimize/split_nodes.h"
 
 namespace sluice {
 namespace {
@@ -124,8 +125,9 @@ class QuantizeSplitter {
   std::vector<Dim> dims_;  // what is divided: those of x, or all elements as one axis
 };
 
-// Returns the nodes in the place of a node, none where it stays.
-std::vector<Node*> split(Node& node) {
+std::vector<Node*> split_quantization(Node& node) {
+  if (node.op() != Op::kDynamicQuantizeLinear || !vector_unsupported_reason(node).empty())
+    return {};
   const Value& x = *node.input(0);
   if (nominal_elements(x) < kMinQuantizedElements) return {};
   const std::vector<Dim>& dims = x.type().dims;
@@ -139,17 +141,8 @@ std::vector<Node*> split(Node& node) {
 
 }  // namespace
 
-void split_dynamic_quantize(Graph& graph) {
-  ControlEdges control(graph);
-  std::vector<Node*> nodes;
-  for (Node& node : graph.nodes())
-    if (node.op() == Op::kDynamicQuantizeLinear) nodes.push_back(&node);
-  for (Node* node : nodes) {
-    const std::vector<Node*> heirs = split(*node);
-    if (heirs.empty()) continue;
-    control.transfer({node}, heirs);
-    graph.erase_node(*node);
-  }
+Result<bool> split_dynamic_quantize(Graph& root, const Options&) {
+  return split_nodes(root, "vector", split_quantization);
 }
 
 }  // namespace sluice

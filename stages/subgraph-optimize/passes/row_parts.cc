@@ -1,4 +1,4 @@
-#include "stages/subgraph-optimize/engines/vector/row_parts.h"
+#include "stages/subgraph-optimize/passes/row_parts.h"
 
 #include <algorithm>
 

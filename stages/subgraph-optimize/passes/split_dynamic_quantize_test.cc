@@ -1,5 +1,3 @@
-#include "stages/subgraph-optimize/engines/vector/split_dynamic_quantize.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,8 +6,8 @@
 #include <limits>
 
 #include "common/eval/eval.h"
-#include "common/ops/infer.h"
 #include "common/text/text.h"
+#include "stages/subgraph-optimize/passes/passes.h"
 
 namespace sluice {
 namespace {
@@ -37,10 +35,10 @@ const std::vector<Op> kThree = {Op::kFused, Op::kFused, Op::kFused};
 // A dynamic quantization of x, which is split if it can be. symbols: lines that declare them.
 Module split(const std::string& type, const std::string& symbols = {}) {
   Module module = parsed(type, symbols);
-  split_dynamic_quantize(module.root());
-  ValueFacts facts(module.root());
-  const auto inferred = infer_graph(module.root(), facts);
-  EXPECT_TRUE(inferred.ok()) << inferred.error().message;
+  module.root().engine = intern_engine("vector");
+  const auto changed = split_dynamic_quantize(module.root(), Options());
+  EXPECT_TRUE(changed.ok()) << changed.error().message;
+  EXPECT_EQ(*changed, ops_of(module.root()) != kOne);
   return module;
 }
 

@@ -1,4 +1,4 @@
-#include "stages/subgraph-optimize/engines/vector/fused_builder.h"
+#include "stages/subgraph-optimize/passes/fused_builder.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,6 @@
-// Splits reductions of few rows into two kernels. The first one reduces parts of the rows, which
-// threads share; the second one what the parts gave. The parts are those of an axis:
+// Splits reductions of few rows into two nodes. The kernel of the first one reduces parts of the
+// rows, which threads share; that of the second one what the parts gave. The parts are those of an
+// axis:
 //
 //   before:  %y = ReduceSum(%x, [0])                                  x: f32[1000000]
 //   after:   %p = Fused(%x) { %r = Reshape(%x, [64, 15625])
@@ -13,11 +14,10 @@
 //   after:   %p = Fused(%x) { %p = ReduceSum(%x, [1]) }
 //            %y = Fused(%p) { %y = ReduceSum(%p, [0, 1]) }
 //
-// Nodes before the reduction in the body of a Fused node go into the first kernel, those after it
+// Nodes before the reduction in the body of a Fused node go into the first node, those after it
 // into the second. Legal because sums may be taken in any order. The parts depend on the model
-// alone, so the results are the same for any number of threads.
-#include "stages/subgraph-optimize/engines/vector/split_reductions.h"
-
+// alone, so the results are the same for any number of threads. Reductions of 16 rows and more stay
+// one kernel, whose rows threads share, and so does one over a single axis of open size.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -25,8 +25,10 @@
 #include "common/loop/lower/reduced_axes.h"
 #include "common/loop/lowering.h"
 #include "common/ops/attributes.h"
-#include "common/pass/control_edges.h"
-#include "stages/subgraph-optimize/engines/vector/row_parts.h"
+#include "common/target/vector.h"
+#include "stages/subgraph-optimize/passes/passes.h"
+#include "stages/subgraph-optimize/passes/row_parts.h"
+#include "stages/subgraph-optimize/split_nodes.h"
 
 namespace sluice {
 namespace {
@@ -99,7 +101,7 @@ std::optional<Division> find_division(const Node& node) {
 
 // The reduction of the node, or of its body, whose other nodes need no loops of their own.
 const Node* find_reduction(const Node& node) {
-  if (node.op() != Op::kFused) return &node;
+  if (node.op() != Op::kFused) return find_split(node) == nullptr ? nullptr : &node;
   const Node* found = nullptr;
   for (const Node& inner : node.get(attributes::Fused::body)->nodes()) {
     if (find_split(inner) != nullptr) found = &inner;
@@ -292,22 +294,19 @@ class ReductionSplitter {
   std::vector<bool> depends_;  // by value of the reduction's graph
 };
 
+// A node that the engine does not support has no sizes to go by.
+std::vector<Node*> split_reduction(Node& node) {
+  const Node* reduction = find_reduction(node);
+  if (reduction == nullptr || !vector_unsupported_reason(node).empty()) return {};
+  const auto division = find_division(*reduction);
+  if (!division) return {};
+  return ReductionSplitter(node, *reduction, *find_split(*reduction), *division).run();
+}
+
 }  // namespace
 
-void split_reductions(Graph& graph) {
-  ControlEdges control(graph);
-  std::vector<Node*> nodes;
-  for (Node& node : graph.nodes()) nodes.push_back(&node);
-  for (Node* node : nodes) {
-    const Node* reduction = find_reduction(*node);
-    if (reduction == nullptr) continue;
-    const Split* split = find_split(*reduction);
-    if (split == nullptr) continue;
-    const auto division = find_division(*reduction);
-    if (!division) continue;
-    control.transfer({node}, ReductionSplitter(*node, *reduction, *split, *division).run());
-    graph.erase_node(*node);
-  }
+Result<bool> split_reductions(Graph& root, const Options&) {
+  return split_nodes(root, "vector", split_reduction);
 }
 
 }  // namespace sluice
