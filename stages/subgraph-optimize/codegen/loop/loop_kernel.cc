@@ -31,8 +31,8 @@ class LoopKernel {
     if (!loop::is_fixed(graph_)) b_.set_symbols(b_.symbols_argument());
     SLUICE_TRY(place_buffers());
     for (size_t i = 0; i < nests_.size(); ++i) {
-      NestEmitter(b_, graph_, std::move(nests_[i]), plans_[i], buffers_, precision_)
-          .emit(b_.block(), b_.blocks());
+      PlannedNest nest{b_, graph_, nests_[i], plans_[i], loop::real_ranges(nests_[i].nest)};
+      NestEmitter(std::move(nest), buffers_, precision_).emit(b_.block(), b_.blocks());
     }
     // Stores past the caches are seen by other threads before the block is done.
     if (std::ranges::any_of(plans_, [](const NestPlan& plan) { return plan.bypasses_caches; }))
