@@ -10,9 +10,9 @@
 #include <algorithm>
 
 #include "common/omfile/external_weights.h"
-#include "stages/build/package/root_graph.h"
 #include "stages/build/parts.h"
 #include "stages/build/passes/passes.h"
+#include "stages/build/root_graph.h"
 #include "stages/build/walk.h"
 
 namespace sluice {

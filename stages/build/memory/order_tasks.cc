@@ -1,5 +1,5 @@
 // Puts the tasks of a part in the order in which fewest bytes are live at a time: the given one, or
-// another (memory/task_orders.h) where that needs at least 1/32 less.
+// another (task_orders.h) where that needs at least 1/32 less.
 //
 //   before:  %a = Exp(%x)       %b = Sin(%x)       %c = ReduceSum(%a)   %d = ReduceSum(%b)
 //   after:   %a = Exp(%x)       %c = ReduceSum(%a) %b = Sin(%x)         %d = ReduceSum(%b)

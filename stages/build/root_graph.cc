@@ -1,4 +1,4 @@
-#include "stages/build/package/root_graph.h"
+#include "stages/build/root_graph.h"
 
 #include <algorithm>
 #include <set>
