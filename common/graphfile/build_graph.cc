@@ -206,7 +206,8 @@ class GraphBufferWriter {
         placement.parallel_group, placement.no_task, placement.keep, placement.no_fold,
         static_cast<uint8_t>(placement.precision), id_of(placement.super_kernel_scope),
         engine(placement.engine), placement.stream, numbers(placement.waits),
-        numbers(placement.records), id_of(placement.memory_class), id_of(placement.layouts));
+        numbers(placement.records), id_of(placement.memory_class), id_of(placement.layouts),
+        placement.complete_after);
   }
 
   flatbuffers::Offset<flatbuffers::Vector<uint32_t>> numbers(const std::vector<uint32_t>& list) {
@@ -236,6 +237,9 @@ class GraphBufferWriter {
     flatbuffers::Offset<flatbuffers::Vector<const fb::LiveRange*>> live;
     flatbuffers::Offset<flatbuffers::Vector<const fb::MemoryPlace*>> places;
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::DeviceMemory>>> memories;
+    flatbuffers::Offset<flatbuffers::Vector<const fb::TaskRange*>> held;
+    flatbuffers::Offset<flatbuffers::Vector<const fb::Dim*>> place_bytes;
+    flatbuffers::Offset<flatbuffers::Vector<const fb::ValueFact*>> capacities;
   };
 
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::DeviceMemory>>> memories(
@@ -256,25 +260,44 @@ class GraphBufferWriter {
     schedule.streams = numbers(streams);
     schedule.memories = memories(graph);
     if (graph.buffers.empty()) return schedule;
+    write_buffers(graph, schedule);
+    write_places(graph, schedule);
+    return schedule;
+  }
+
+  void write_buffers(const Graph& graph, Schedule& schedule) {
     std::vector<fb::MemoryBuffer> buffers;
     std::vector<fb::LiveRange> live;
-    std::vector<fb::MemoryPlace> places;
+    std::vector<fb::TaskRange> held;
     for (const MemoryBuffer& buffer : graph.buffers) {
       const auto id = static_cast<uint32_t>(buffers.size());
       buffers.emplace_back(static_cast<uint8_t>(buffer.memory), buffer.binding, row(buffer.bytes),
                            row(buffer.offset));
+      held.emplace_back(buffer.held.first, buffer.held.last);
       for (const LiveRange& range : buffer.live)
         live.emplace_back(id, range.stream, range.first, range.last);
     }
-    for (const Value& value : graph.values()) {
-      if (value.place().buffer >= 0)
-        places.emplace_back(static_cast<uint32_t>(value.id()),
-                            static_cast<uint32_t>(value.place().buffer), row(value.place().offset));
-    }
     schedule.buffers = builder_.CreateVectorOfStructs(buffers);
     schedule.live = builder_.CreateVectorOfStructs(live);
+    schedule.held = builder_.CreateVectorOfStructs(held);
+  }
+
+  void write_places(const Graph& graph, Schedule& schedule) {
+    std::vector<fb::MemoryPlace> places;
+    std::vector<fb::Dim> bytes;
+    std::vector<fb::ValueFact> capacities;
+    for (const Value& value : graph.values()) {
+      const MemoryPlace& place = value.place();
+      if (place.buffer < 0) continue;
+      const auto id = static_cast<uint32_t>(value.id());
+      places.emplace_back(id, static_cast<uint32_t>(place.buffer), row(place.offset));
+      bytes.push_back(row(place.bytes));
+      if (place.capacity >= 0)
+        capacities.emplace_back(id, static_cast<uint32_t>(mentioned_.types[place.capacity]));
+    }
     schedule.places = builder_.CreateVectorOfStructs(places);
-    return schedule;
+    schedule.place_bytes = builder_.CreateVectorOfStructs(bytes);
+    if (!capacities.empty()) schedule.capacities = builder_.CreateVectorOfStructs(capacities);
   }
 
   flatbuffers::Offset<fb::Graph> graph(const Graph& graph) {
@@ -302,7 +325,8 @@ class GraphBufferWriter {
         builder_, static_cast<uint8_t>(graph.role), static_cast<uint32_t>(graph.inputs().size()),
         graph.captures, outputs_offset, types_offset, segments_offset, storages_offset,
         builder_.CreateVector(nodes), static_cast<uint8_t>(graph.shapes), engine(graph.engine),
-        facts.streams, facts.buffers, facts.live, facts.places, facts.memories);
+        facts.streams, facts.buffers, facts.live, facts.places, facts.memories, graph.arena_bytes,
+        graph.scratch_bytes, facts.held, facts.place_bytes, facts.capacities);
   }
 
   const Module& module_;

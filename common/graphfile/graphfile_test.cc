@@ -115,6 +115,48 @@ TEST(GraphFile, RoundTripIsTheIdentity) {
   EXPECT_TRUE(std::ranges::equal(*big, counted(3200)));
 }
 
+// Adds a schedule with every fact, one of which, the wider rows, mentions a type of its own.
+void add_schedule(Module& m) {
+  Graph& main = m.root();
+  Node &fused = *main.first_node(), &add = *main.last_node();
+  const Dim bytes = m.make_dim(
+      m.expressions.multiply(m.expressions.symbol_expression(0), m.expressions.constant(32)));
+  main.streams = {"left", "right"};
+  main.memories = {{"hbm", {4096, 64}}, {"p2p", {}}};
+  main.arena_bytes = 4160;
+  main.scratch_bytes = 64;
+  main.buffers.push_back({MemoryClass::kInput, 0, bytes, Dim::unknown(), {{0, 0, 0}}});
+  main.buffers.push_back(
+      {MemoryClass::kArena, 1, bytes, Dim::fixed(64), {{0, 0, 1}, {1, 2, 2}}, {0, 3}});
+  main.inputs()[0]->set_place({0, Dim::fixed(0), bytes});
+  fused.output().set_place(
+      {1, Dim::fixed(8), bytes, m.intern(Type::fixed_tensor(DType::kF16, {3, 5}))});
+  fused.placement.stream = 1;
+  fused.placement.records = {0};
+  add.placement.no_task = true;
+  add.placement.complete_after = 7;
+}
+
+TEST(GraphFile, ScheduleSurvives) {
+  Module module = example_module();
+  add_schedule(module);
+  const Bytes bytes = written(module);
+  auto back = read(bytes);
+  ASSERT_TRUE(back.ok()) << error_text(back.error());
+  EXPECT_EQ(written(*back), bytes);
+  const Graph& main = back->root();
+  EXPECT_EQ(main.memories, module.root().memories);
+  EXPECT_EQ(main.arena_bytes, 4160u);
+  EXPECT_EQ(main.scratch_bytes, 64u);
+  EXPECT_EQ(main.buffers[1].live, module.root().buffers[1].live);
+  EXPECT_EQ(main.buffers[1].held, (TaskRange{0, 3}));
+  EXPECT_TRUE(main.inputs()[0]->place().bytes.is_expression());
+  EXPECT_EQ(main.inputs()[0]->place().capacity, -1);
+  const MemoryPlace& place = main.first_node()->output().place();
+  EXPECT_EQ(back->type(place.capacity), Type::fixed_tensor(DType::kF16, {3, 5}));
+  EXPECT_EQ(main.last_node()->placement.complete_after, 7);
+}
+
 TEST(GraphFile, NamesAreNotInTheStructureDigest) {
   Module a = example_module(), b = example_module();
   b.root().inputs()[0]->set_name("another");

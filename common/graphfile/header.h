@@ -21,7 +21,7 @@
 namespace sluice {
 
 inline constexpr size_t kGraphHeaderBytes = 128;
-inline constexpr uint32_t kGraphSchema = 4;
+inline constexpr uint32_t kGraphSchema = 5;
 inline constexpr uint64_t kGraphAlignment = 64;  // of every buffer and inline segment
 
 // The next offset at which a buffer or an inline segment may start.
@@ -49,7 +49,7 @@ Result<GraphHeader> parse_graph_header(std::span<const std::byte> bytes);
 void print_graph_header(const GraphHeader& header, std::span<std::byte, kGraphHeaderBytes> bytes);
 
 // Returns the version that files contain: release, schema and the LLVM that generates kernels,
-// "sluice 0.1.0 schema 4 LLVM 19.1.7".
+// "sluice 0.1.0 schema 5 LLVM 19.1.7".
 std::string version_text();
 
 bool is_graph_file(std::span<const std::byte> bytes);  // starts with the magic

@@ -37,7 +37,7 @@ Mentioned::Mentioned(const Module& module)
       type(value.type_id());
       storage(value.storage_id());
       segment(value.segment());
-      dim(value.place().offset);
+      place(value.place());
     }
     for (const MemoryBuffer& buffer : graph.buffers) {
       dim(buffer.bytes);
@@ -59,6 +59,12 @@ Mentioned::Mentioned(const Module& module)
 
 void Mentioned::dim(const Dim& dim) {
   if (dim.is_expression()) expression(static_cast<ExpressionId>(dim.value));
+}
+
+void Mentioned::place(const MemoryPlace& place) {
+  dim(place.offset);
+  dim(place.bytes);
+  if (place.capacity >= 0) type(place.capacity);
 }
 
 void Mentioned::expression(ExpressionId id) {

@@ -207,6 +207,7 @@ class GraphReader {
     placement.stream = row.stream();
     SLUICE_TRY(add_events(row.waits(), placement.waits));
     SLUICE_TRY(add_events(row.records(), placement.records));
+    placement.complete_after = row.complete_after();
     return {};
   }
 

@@ -75,6 +75,7 @@ struct Mentioned {
 
  private:
   void dim(const Dim& dim);
+  void place(const MemoryPlace& place);
   void expression(ExpressionId id);
   void type(TypeId id);
   void storage(StorageId id);

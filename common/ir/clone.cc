@@ -130,10 +130,11 @@ Node& ModuleMapper::clone_node(const Node& node, Graph& into, std::vector<Value*
   copy.add_origins(origins(node.origins()));
   copy.placement = node.placement;
   copy.placement.kernel = kernel(node.placement.kernel);
-  // The streams and events are those of the node's graph.
+  // The streams, events and positions are those of the node's graph.
   copy.placement.stream = -1;
   copy.placement.waits.clear();
   copy.placement.records.clear();
+  copy.placement.complete_after = -1;
   return copy;
 }
 
@@ -143,6 +144,8 @@ void ModuleMapper::copy_schedule(const Graph& source, const std::vector<Value*>&
                                  const std::vector<Node*>& nodes, Graph& copy) {
   copy.streams = source.streams;
   copy.memories = source.memories;
+  copy.arena_bytes = source.arena_bytes;
+  copy.scratch_bytes = source.scratch_bytes;
   for (MemoryBuffer buffer : source.buffers) {
     buffer.bytes = dim(buffer.bytes);
     buffer.offset = dim(buffer.offset);
@@ -150,14 +153,17 @@ void ModuleMapper::copy_schedule(const Graph& source, const std::vector<Value*>&
   }
   for (const Value& value : source.values()) {
     Value* mapped = values[static_cast<size_t>(value.id())];
-    if (mapped != nullptr && value.place().buffer >= 0)
-      mapped->set_place({value.place().buffer, dim(value.place().offset)});
+    const MemoryPlace& place = value.place();
+    if (mapped != nullptr && place.buffer >= 0)
+      mapped->set_place({place.buffer, dim(place.offset), dim(place.bytes),
+                         place.capacity < 0 ? -1 : type(place.capacity)});
   }
   for (const Node& node : source.nodes()) {
     Placement& placement = nodes[static_cast<size_t>(node.id())]->placement;
     placement.stream = node.placement.stream;
     placement.waits = node.placement.waits;
     placement.records = node.placement.records;
+    placement.complete_after = node.placement.complete_after;
   }
 }
 

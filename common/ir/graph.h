@@ -278,11 +278,14 @@ class Graph {
   EngineId engine = EngineId::kNone;
   ShapeClass shapes = ShapeClass::kFixed;
   // Facts of the schedule (docs/schedule.md): the streams that nodes run in, by name, the classes
-  // of memory (none: the device has one, which is allocated at once), and the buffers that values
-  // lie in.
+  // of memory (none: the device has one, which is allocated at once), the buffers that values lie
+  // in, the bytes of the arena (0 also where the loader computes them), and those of scratch that a
+  // worker needs.
   std::vector<std::string> streams = {};
   std::vector<DeviceMemory> memories = {};
   std::vector<MemoryBuffer> buffers = {};
+  uint64_t arena_bytes = 0;
+  uint64_t scratch_bytes = 0;
 
  private:
   friend class Module;

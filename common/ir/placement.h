@@ -40,8 +40,11 @@ struct Placement {
   std::string memory_class = {};           // user's, of its results; empty: the device's first
   Precision precision = Precision::kNone;  // user's
   bool no_task = false;                    // its result is a view of its input: nothing runs
-  bool keep = false;                       // no pass may remove it
-  bool no_fold = false;                    // no pass may fold it
+  // Scheduled, without a task: the position, in the order of tasks, of the last one that makes the
+  // bytes of its results; -1: they are there from the beginning.
+  int32_t complete_after = -1;
+  bool keep = false;     // no pass may remove it
+  bool no_fold = false;  // no pass may fold it
   bool operator==(const Placement&) const = default;
 };
 // Compares all but the precision, which says nothing once nodes have their dtypes.

@@ -18,12 +18,6 @@ namespace {
 constexpr int64_t kPieceAlignment = 4;
 constexpr int64_t kBytesPerTask = 8192;  // are copied while a task begins and ends
 
-size_t joined_axis(const Node& node) {
-  const int64_t axis = node.op() == Op::kConcat ? node.get(attributes::Concat::axis)
-                                                : node.get(attributes::Split::axis);
-  return static_cast<size_t>(axis < 0 ? axis + whole_of(node).type().rank() : axis);
-}
-
 std::string label(const Value& value) { return fmt::format("'{}'", value.name()); }
 
 // Returns why a piece does not lie in the whole as its elements do there, or an empty text.
@@ -79,6 +73,12 @@ std::vector<const Value*> pieces_of(const Node& node) {
     for (size_t k = 0; k < node.output_count(); ++k) pieces.push_back(&node.output(k));
   }
   return pieces;
+}
+
+size_t joined_axis(const Node& node) {
+  const int64_t axis = node.op() == Op::kConcat ? node.get(attributes::Concat::axis)
+                                                : node.get(attributes::Split::axis);
+  return static_cast<size_t>(axis < 0 ? axis + whole_of(node).type().rank() : axis);
 }
 
 std::optional<uint32_t> copied_output(const Node& node) {

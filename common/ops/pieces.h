@@ -18,6 +18,9 @@ bool is_piecewise(const Node& node);
 const Value& whole_of(const Node& node);
 std::vector<const Value*> pieces_of(const Node& node);
 
+// Returns the axis along which such a node puts together or takes apart.
+size_t joined_axis(const Node& node);
+
 // Returns the output of its graph that a copy of resolve-conflicts fills, else nothing.
 std::optional<uint32_t> copied_output(const Node& node);
 

@@ -24,11 +24,6 @@ Dim value_bytes(const Value& value) {
   return module.make_dim(table.ceil_divide(*elements, table.constant(8 / bits)));
 }
 
-uint64_t storage_bytes(const Value& value) {
-  const Dim bytes = value.type().is_fixed() ? value_bytes(value) : Dim::unknown();
-  return bytes.is_fixed() ? static_cast<uint64_t>(bytes.value) : 0;
-}
-
 std::optional<uint64_t> max_bytes(const Module& module, const Dim& bytes) {
   if (bytes.is_unknown()) return std::nullopt;
   const int64_t largest =

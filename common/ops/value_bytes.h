@@ -12,9 +12,6 @@ namespace sluice {
 // Returns the bytes of a value: a number, an expression over symbols, or unknown.
 Dim value_bytes(const Value& value);
 
-// Returns the bytes of a value whose size is fixed, else 0.
-uint64_t storage_bytes(const Value& value);
-
 // Returns the largest number that a dim can be; nothing when it has no bound, or one above what any
 // value may have (kMaxValueBytes).
 std::optional<uint64_t> max_bytes(const Module& module, const Dim& bytes);

@@ -25,6 +25,8 @@ void ModulePrinter::collect(const Graph& graph) {
     }
     collect_segment(value.segment());
     collect_dim(value.place().offset);
+    collect_dim(value.place().bytes);
+    if (value.place().capacity >= 0) collect_type(value.place().capacity);
   }
   for (const MemoryBuffer& buffer : graph.buffers) {
     collect_dim(buffer.bytes);

@@ -81,8 +81,7 @@ Result<void> ModuleParser::parse_inputs(Scope& scope, Graph& graph) {
     SLUICE_ASSIGN(const Definition definition, parse_definition());
     Value& value =
         graph.add_input(definition.type, definition.name.is_numbered ? "" : definition.name.text);
-    value.set_storage(definition.storage);
-    value.set_place(definition.place);
+    place(definition, value);
     SLUICE_TRY(define(scope, definition.name, value));
     if (token().is("parameter")) {
       SLUICE_TRY(advance());
@@ -143,7 +142,7 @@ Result<ModuleParser::Definition> ModuleParser::parse_definition() {
   }
   SLUICE_ASSIGN(const bool has_place, skip("at"));
   if (has_place) {
-    SLUICE_ASSIGN(definition.place, parse_place());
+    SLUICE_TRY(parse_place(definition));
   }
   return definition;
 }
@@ -165,6 +164,8 @@ Result<Value*> ModuleParser::find_value(const Scope& scope, const Token& name) c
 Result<void> ModuleParser::parse_statement(Scope& scope, Graph& graph) {
   if (token().is("stream")) return parse_stream(graph);
   if (token().is("memory")) return parse_memory(graph);
+  if (token().is("arena")) return parse_bytes(graph.arena_bytes);
+  if (token().is("scratch")) return parse_bytes(graph.scratch_bytes);
   if (token().is("buffer")) return parse_buffer(graph);
   if (token().kind == TokenKind::kNode) {
     const Token number = token();
@@ -191,8 +192,7 @@ Result<void> ModuleParser::parse_constant_value(Scope& scope, Graph& graph,
   Value& value =
       graph.add_constant(segment, definition.name.is_numbered ? "" : definition.name.text);
   if (definition.has_type) value.set_type(definition.type);
-  value.set_storage(definition.storage);
-  value.set_place(definition.place);
+  place(definition, value);
   return define(scope, definition.name, value);
 }
 
@@ -216,8 +216,7 @@ Result<void> ModuleParser::parse_node(Scope& scope, Graph& graph,
   for (const Definition& definition : results) {
     Value& value =
         node.add_output(definition.type, definition.name.is_numbered ? "" : definition.name.text);
-    value.set_storage(definition.storage);
-    value.set_place(definition.place);
+    place(definition, value);
     SLUICE_TRY(define(scope, definition.name, value));
   }
   if (number != nullptr && !scope.nodes.emplace(number->text, &node).second) {
@@ -301,10 +300,14 @@ Result<void> ModuleParser::parse_placement_field(Node& node) {
     return {};
   }
   SLUICE_TRY(expect("="));
-  if (field == "stage_level" || field == "parallel_group") {
-    SLUICE_ASSIGN(const int64_t number, take_int(field, 0, INT32_MAX));
-    (field == "stage_level" ? placement.stage_level : placement.parallel_group) =
-        static_cast<int32_t>(number);
+  const std::pair<std::string_view, int32_t*> numbers[] = {
+      {"stage_level", &placement.stage_level},
+      {"parallel_group", &placement.parallel_group},
+      {"complete_after", &placement.complete_after}};
+  for (const auto& [name, number] : numbers) {
+    if (field != name) continue;
+    SLUICE_ASSIGN(const int64_t given, take_int(field, 0, INT32_MAX));
+    *number = static_cast<int32_t>(given);
     return {};
   }
   if (field == "stream") {

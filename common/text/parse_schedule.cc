@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "common/text/parser.h"
+#include "common/text/printer.h"
 
 namespace sluice::text {
 
@@ -52,6 +53,15 @@ Result<uint32_t> ModuleParser::take_memory(const Graph& graph) {
   return static_cast<uint32_t>(found - graph.memories.begin());
 }
 
+// Parses: "arena" or "scratch" bytes <number>.
+Result<void> ModuleParser::parse_bytes(uint64_t& bytes) {
+  SLUICE_TRY(advance());
+  SLUICE_TRY(expect("bytes"));
+  SLUICE_ASSIGN(const int64_t number, take_int("a number of bytes", 0, INT64_MAX));
+  bytes = static_cast<uint64_t>(number);
+  return {};
+}
+
 // Parses: b<number>.
 Result<int32_t> ModuleParser::take_buffer() {
   const Token name = token();
@@ -68,7 +78,7 @@ Result<int32_t> ModuleParser::take_buffer() {
 }
 
 // Parses: buffer b0 = class [binding or "class of memory"] bytes dim [offset dim] [live "stream"
-// [first, last], …].
+// [first, last], …] [held [first, last]].
 Result<void> ModuleParser::parse_buffer(Graph& graph) {
   SLUICE_TRY(advance());
   const size_t offset = token().offset;
@@ -98,6 +108,11 @@ Result<void> ModuleParser::parse_buffer(Graph& graph) {
     SLUICE_ASSIGN(buffer.offset, parse_dim());
   }
   SLUICE_TRY(parse_live_ranges(graph, buffer));
+  SLUICE_ASSIGN(const bool has_held, skip("held"));
+  buffer.held = implied_held(buffer);
+  if (has_held) {
+    SLUICE_ASSIGN(buffer.held, take_tasks());
+  }
   graph.buffers.push_back(std::move(buffer));
   return {};
 }
@@ -107,27 +122,49 @@ Result<void> ModuleParser::parse_live_ranges(const Graph& graph, MemoryBuffer& b
   while (is_more) {
     LiveRange& range = buffer.live.emplace_back();
     SLUICE_ASSIGN(range.stream, take_stream(graph));
-    SLUICE_TRY(expect("["));
-    SLUICE_ASSIGN(const int64_t first, take_int("the position of a task", 0, UINT32_MAX));
-    SLUICE_TRY(expect(","));
-    SLUICE_ASSIGN(const int64_t last, take_int("the position of a task", first, UINT32_MAX));
-    SLUICE_TRY(expect("]"));
-    range.first = static_cast<uint32_t>(first);
-    range.last = static_cast<uint32_t>(last);
+    SLUICE_ASSIGN(const TaskRange tasks, take_tasks());
+    range.first = tasks.first;
+    range.last = tasks.last;
     SLUICE_ASSIGN(is_more, skip(","));
   }
   return {};
 }
 
-// Parses, after "at": b<number> [+ offset].
-Result<MemoryPlace> ModuleParser::parse_place() {
-  MemoryPlace place;
+// Parses: [first, last].
+Result<TaskRange> ModuleParser::take_tasks() {
+  SLUICE_TRY(expect("["));
+  SLUICE_ASSIGN(const int64_t first, take_int("the position of a task", 0, UINT32_MAX));
+  SLUICE_TRY(expect(","));
+  SLUICE_ASSIGN(const int64_t last, take_int("the position of a task", first, UINT32_MAX));
+  SLUICE_TRY(expect("]"));
+  return TaskRange{static_cast<uint32_t>(first), static_cast<uint32_t>(last)};
+}
+
+// Parses, after "at": b<number> [+ offset] [bytes dim] [of type].
+Result<void> ModuleParser::parse_place(Definition& definition) {
+  MemoryPlace& place = definition.place;
   SLUICE_ASSIGN(place.buffer, take_buffer());
   SLUICE_ASSIGN(const bool has_offset, skip("+"));
   if (has_offset) {
     SLUICE_ASSIGN(place.offset, parse_dim());
   }
-  return place;
+  SLUICE_ASSIGN(definition.has_bytes, skip("bytes"));
+  if (definition.has_bytes) {
+    SLUICE_ASSIGN(place.bytes, parse_dim());
+  }
+  SLUICE_ASSIGN(const bool has_capacity, skip("of"));
+  if (has_capacity) {
+    SLUICE_ASSIGN(place.capacity, parse_type());
+  }
+  return {};
+}
+
+// Gives a value, whose type is known, its storage and its place.
+void ModuleParser::place(const Definition& definition, Value& value) {
+  value.set_storage(definition.storage);
+  MemoryPlace place = definition.place;
+  if (place.buffer >= 0 && !definition.has_bytes) place.bytes = implied_bytes(value);
+  value.set_place(place);
 }
 
 // Parses: [0, 1, …].

@@ -95,6 +95,7 @@ class ModuleParser {
     bool has_type = false;
     StorageId storage = -1;
     MemoryPlace place = {};
+    bool has_bytes = false;  // in its place
   };
   Result<Definition> parse_definition();
   Result<void> define(Scope& scope, const Token& name, Value& value);
@@ -113,11 +114,14 @@ class ModuleParser {
   Result<void> parse_stream(Graph& graph);
   Result<void> parse_memory(Graph& graph);
   Result<uint32_t> take_memory(const Graph& graph);
+  Result<void> parse_bytes(uint64_t& bytes);
   Result<void> parse_buffer(Graph& graph);
   Result<void> parse_live_ranges(const Graph& graph, MemoryBuffer& buffer);
   Result<uint32_t> take_stream(const Graph& graph);
   Result<int32_t> take_buffer();
-  Result<MemoryPlace> parse_place();
+  Result<TaskRange> take_tasks();
+  Result<void> parse_place(Definition& definition);
+  static void place(const Definition& definition, Value& value);
   Result<std::vector<int64_t>> take_numbers(std::string_view what, int64_t largest);
   Result<std::vector<uint32_t>> take_events();
   Result<void> check_places(const Scope& scope, const Graph& graph) const;

@@ -229,6 +229,8 @@ std::string ModulePrinter::placement(const Node& node) const {
     fields.push_back(fmt::format("waits = [{}]", fmt::join(placement.waits, ", ")));
   if (!placement.records.empty())
     fields.push_back(fmt::format("records = [{}]", fmt::join(placement.records, ", ")));
+  if (placement.complete_after >= 0)
+    fields.push_back(fmt::format("complete_after = {}", placement.complete_after));
   if (placement.no_task) fields.push_back("_no_task");
   if (placement.keep) fields.push_back("keep");
   if (placement.no_fold) fields.push_back("no_fold");

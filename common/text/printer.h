@@ -14,8 +14,15 @@ std::string print_expression(const ExpressionTable& table, ExpressionId id);
 std::string print_storage(const Module& module, const Storage& storage);
 // Returns the quoted name of a graph's stream.
 std::string stream_name(const Graph& graph, uint32_t stream);
+// Return what a text means that says nothing of it: the tasks that hold a buffer, the bytes that a
+// value has at its place.
+TaskRange implied_held(const MemoryBuffer& buffer);
+Dim implied_bytes(const Value& value);
 // Returns "arena bytes 4096 offset 0 live "main" [2, 5]".
 std::string print_buffer(const Graph& graph, const MemoryBuffer& buffer);
+// Returns " bytes 4*n of f32[n, 8]": the bytes of a value that has a place, where its storage or
+// type does not imply them, and the wider rows that its rows are parts of.
+std::string print_size(const Value& value);
 // Returns where a value lies that has a place: its buffer, after the offset within it.
 std::string print_place(const Value& value);
 

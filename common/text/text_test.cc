@@ -187,6 +187,29 @@ TEST(Text, HeaderFactsSurvive) {
   EXPECT_EQ(print_module(*module, {.header = true}), text);
 }
 
+// What other facts imply is not printed: bytes of %a, what holds b0 and b2.
+TEST(Text, FactsOfASchedule) {
+  expect_canonical(R"(sluice 1 scheduled after build
+symbol n = dim(@m, %x, 0) in [1, 50]
+graph @m(%x: f32[n, 8] at b0) -> (%y) part shapes symbolic {
+  stream "left"
+  stream "right"
+  memory "hbm" sub_memories [3200]
+  memory "p2p" sub_memories [1600]
+  arena bytes 4800
+  scratch bytes 512
+  buffer b0 = input 0 bytes 32*n live "left" [0, 0]
+  buffer b1 = arena "hbm" bytes 64*n offset 0 live "left" [0, 0], "right" [1, 1] held [0, 2]
+  buffer b2 = arena "p2p" bytes 32*n offset 3200 live "right" [1, 2]
+  buffer b3 = output 0 bytes 64*n live "left" [3, 3]
+  %a: f32[n, 8] at b2 = Neg(%x) placement {engine = host_cpu, stream = "left"}
+  %b: f32[n, 8] storage dense [n, 16] bytes 64*n - 32 at b1 + 32 of f32[n, 16] = Sin(%a) placement {engine = host_cpu, stream = "right"}
+  %c: f32[n, 8] storage dense [50, 8] bytes 1600 at b2 bytes 32*n = Cos(%b) placement {engine = host_cpu, stream = "right"}
+  %y: f32[n, 16] at b3 bytes ? = Concat(%b, %c) {axis = 1} placement {engine = rts, complete_after = 2, _no_task}
+}
+)");
+}
+
 TEST(Text, ErrorsSayWhere) {
   EXPECT_EQ(error_of(""), "t:1:1: there is no graph");
   const std::string head = "sluice 1 typed\ngraph @m(%x: f32[2]) -> (%x) {\n";

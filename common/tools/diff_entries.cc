@@ -58,7 +58,9 @@ DiffEntry DiffSide::graph_entry(const Graph& graph, const std::vector<std::strin
   entry.facts = {{"role", std::string(kGraphRoleNames[static_cast<size_t>(graph.role)])},
                  {"engine", std::string(engine_name(graph.engine))},
                  {"shapes", std::string(shape_class_name(graph.shapes))},
-                 {"captures", fmt::format("{}", graph.captures)}};
+                 {"captures", fmt::format("{}", graph.captures)},
+                 {"bytes of the arena", fmt::format("{}", graph.arena_bytes)},
+                 {"bytes of scratch", fmt::format("{}", graph.scratch_bytes)}};
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const std::string what = fmt::format("input {}", i);
     entry.facts.emplace_back(what, name_of(*graph.inputs()[i], names));
@@ -124,6 +126,8 @@ void DiffSide::add_schedule(DiffEntry& entry, const Node& node) const {
     entry.facts.emplace_back(fmt::format("waits for {}", event), "yes");
   for (const uint32_t event : placement.records)
     entry.facts.emplace_back(fmt::format("records {}", event), "yes");
+  if (placement.complete_after >= 0)
+    entry.facts.emplace_back("complete after task", fmt::format("{}", placement.complete_after));
 }
 
 void DiffSide::add_placement(DiffEntry& entry, const Placement& placement) const {

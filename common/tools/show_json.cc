@@ -46,6 +46,8 @@ class JsonPrinter {
     json.set("role", kGraphRoleNames[static_cast<size_t>(graph.role)]);
     if (graph.engine != EngineId::kNone) json.set("engine", engine_name(graph.engine));
     json.set("shapes", shape_class_name(graph.shapes));
+    if (graph.arena_bytes > 0) json.set("arena_bytes", graph.arena_bytes);
+    if (graph.scratch_bytes > 0) json.set("scratch_bytes", graph.scratch_bytes);
     Json inputs{Json::Array{}}, outputs{Json::Array{}}, constants{Json::Array{}},
         nodes{Json::Array{}};
     for (const Value* input : graph.inputs()) inputs.push(value(*input, names));
@@ -77,6 +79,8 @@ class JsonPrinter {
       for (const uint32_t event : events) list.push(int64_t{event});
       if (!events.empty()) json.set(name, std::move(list));
     }
+    if (node.placement.complete_after >= 0)
+      json.set("complete_after", int64_t{node.placement.complete_after});
   }
 
   Json node(const Node& node, const std::vector<std::string>& names) {

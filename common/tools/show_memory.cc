@@ -26,7 +26,8 @@ struct Rectangle {
 // The arena of a graph, or one class of its memory.
 class ArenaPicture {
  public:
-  ArenaPicture(const Graph& graph, uint32_t memory) : graph_(graph), memory_(memory) {
+  ArenaPicture(const Graph& graph, uint32_t memory)
+      : graph_(graph), memory_(memory), begin_(begin_of(graph.memories, memory)) {
     names_ = text::value_names(graph);
     values_.resize(graph.buffers.size());
     for (const Value& value : graph.values()) {
@@ -35,9 +36,7 @@ class ArenaPicture {
     }
     for (const Node& node : graph.nodes()) tasks_ += node.placement.no_task ? 0 : 1;
     for (size_t id = 0; id < graph.buffers.size(); ++id) add(id);
-    if (graph.memories.empty()) return;
-    bytes_ = 0;
-    for (const uint64_t bytes : graph.memories[memory].sub_memories) bytes_ += bytes;
+    if (!graph.memories.empty()) bytes_ = begin_of(graph.memories, memory + 1) - begin_;
   }
 
   // Returns the picture below `top`.
@@ -60,11 +59,12 @@ class ArenaPicture {
     if (buffer.memory != MemoryClass::kArena || buffer.binding != memory_ ||
         !buffer.offset.is_fixed() || buffer.live.empty())
       return;
-    Rectangle each{UINT32_MAX, 0, static_cast<uint64_t>(buffer.offset.value), largest(buffer), {}};
-    for (const LiveRange& range : buffer.live) {
-      each.first = std::min(each.first, range.first);
-      each.last = std::max(each.last, range.last);
-    }
+    const TaskRange tasks = hull_of(buffer.live);
+    Rectangle each{tasks.first,
+                   tasks.last,
+                   static_cast<uint64_t>(buffer.offset.value) - begin_,
+                   largest(buffer),
+                   {}};
     for (const Value* value : values_[id])
       each.names += (each.names.empty() ? "" : ", ") + names_[static_cast<size_t>(value->id())];
     bytes_ = std::max(bytes_, each.offset + each.bytes);
@@ -116,6 +116,7 @@ class ArenaPicture {
 
   const Graph& graph_;
   const uint32_t memory_;  // into Graph::memories, where there are any
+  const uint64_t begin_;   // of the class, in the arena
   std::vector<std::string> names_;
   std::vector<std::vector<const Value*>> values_;  // by buffer
   std::vector<Rectangle> rectangles_;

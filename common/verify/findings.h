@@ -32,12 +32,18 @@ std::string graph_label(const Graph& graph);
 // must be equal.
 bool types_fit(const Module& module, TypeId a, TypeId b);
 
+// Returns whether a node without kernel is a copy, of all elements or of those that it appends:
+// rts runs it.
+bool is_copied(const Node& node);
+
 void check_typed(const Module& module, Findings& findings);
 void check_partitioned(const Module& module, Findings& findings);
 void check_lowered(const Module& module, Findings& findings);
 // Below level scheduled it is for a lowered graph whose stage stopped half-way, which has some of
 // the facts.
 void check_schedule(const Module& module, Level level, Findings& findings);
+// Checks facts of a schedule that follow from others: a compiled model is made of both.
+void check_plan(const Graph& graph, bool is_complete, Findings& findings);
 // Checks the results of a scheduled graph that lie on operands of their kernels.
 void check_in_place(const Graph& graph, Findings& findings);
 

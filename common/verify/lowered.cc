@@ -4,6 +4,7 @@
 
 #include "common/base/limits.h"
 #include "common/base/work.h"
+#include "common/ir/append_axis.h"
 #include "common/ir/value_storage.h"
 #include "common/verify/findings.h"
 
@@ -18,8 +19,7 @@ bool is_run(const Graph& graph) {
 }
 
 bool runs_without_kernel(const Node& node) {
-  if (node.placement.engine == EngineId::kRts)
-    return node.op() == Op::kMemCopy || node.op() == Op::kTransData;
+  if (node.placement.engine == EngineId::kRts) return is_copied(node);
   return node.placement.engine == EngineId::kHostCpu &&
          node.output_count() > 0;  // stream control has no results
 }
@@ -76,6 +76,11 @@ void check_memory(const Value& value, Findings& findings) {
 }
 
 }  // namespace
+
+bool is_copied(const Node& node) {
+  return node.op() == Op::kMemCopy || node.op() == Op::kTransData ||
+         (node.op() == Op::kConcat && append_axis(node.output()));
+}
 
 void check_lowered(const Module& module, Findings& findings) {
   for (size_t id = 0; id < module.kernel_count(); ++id)

@@ -131,15 +131,16 @@ class ScheduleChecker {
     const DeviceMemory& memory = graph_.memories[buffer.binding];
     const auto begin = static_cast<uint64_t>(buffer.offset.value),
                bytes = static_cast<uint64_t>(buffer.bytes.value);
-    uint64_t end = 0;
+    const uint64_t first = begin_of(graph_.memories, buffer.binding);
+    uint64_t end = first;
     for (const uint64_t sub_memory : memory.sub_memories) {
       end += std::min(sub_memory, UINT64_MAX - end);
-      if (begin < end) {
+      if (begin >= first && begin < end) {
         if (bytes > end - begin) break;
         return;
       }
     }
-    if (bytes == 0 && begin <= end) return;
+    if (bytes == 0 && begin >= first && begin <= end) return;
     findings_.add("{}: the {} bytes at {} of buffer b{} are in no sub-memory of '{}'",
                   graph_label(graph_), bytes, begin, id, memory.name);
   }
@@ -383,6 +384,7 @@ void check_schedule(const Module& module, Level level, Findings& findings) {
       findings.add("{}: has streams or buffers before it is lowered", graph_label(graph));
     add_work(Work::kNodeVisits, graph.node_count());
     ScheduleChecker(graph, is_complete, findings).run();
+    check_plan(graph, is_complete, findings);
     check_in_place(graph, findings);
   }
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "common/text/text.h"
 
 namespace sluice {
@@ -221,6 +223,57 @@ TEST(Verify, InputsAndOutputsLieWhereTheyAreBound) {
               ::testing::HasSubstr("graph 'm': no task writes output 0"));
   EXPECT_THAT(findings(swap("b0", "b1", "%a, %b"), Level::kTyped),
               ::testing::HasSubstr("graph 'm': has streams or buffers before it is lowered"));
+}
+
+// A schedule of two streams, of which the second learns late that %a is no longer needed.
+constexpr std::string_view kSchedule = R"(sluice 1 scheduled
+kernel k = u8[1] [0] isa "avx2" blocks 1 scratch 512 multiply_adds 0
+graph @m(%x: f32[4] at b0) -> (%y, %z) {
+  stream "left"
+  stream "right"
+  arena bytes 192
+  scratch bytes 512
+  buffer b0 = input 0 bytes 16 live "left" [0, 0], "right" [1, 1]
+  buffer b1 = arena bytes 16 offset 0 live "left" [0, 2] held [0, 3]
+  buffer b2 = arena bytes 96 offset 64 live "right" [1, 4]
+  buffer b3 = output 0 bytes 16 live "left" [2, 2]
+  buffer b4 = output 1 bytes 96 live "right" [4, 4]
+  %a: f32[4] at b1 = Relu(%x) placement {engine = vector, kernel = k, stream = "left"}
+  %b: f32[4, 1] storage dense [4, 2] bytes 28 at b2 of f32[4, 2] = Sin(%x) placement {engine = host_cpu, stream = "right"}
+  %y: f32[4] at b3 = MemCopy(%a) {output = 0} placement {engine = rts, stream = "left", records = [0]}
+  %c: f32[4, 1] storage dense [4, 2] bytes 28 at b2 + 4 of f32[4, 2] = Cos(%b) placement {engine = host_cpu, stream = "right"}
+  %d: f32[4, 2] at b2 = Concat(%b, %c) {axis = 1} placement {engine = host_cpu, complete_after = 3, _no_task}
+  %z: f32[4, 2] at b4 = Exp(%d) placement {engine = host_cpu, stream = "right", waits = [0]}
+}
+)";
+
+// An edit that forgets what follows from it is refused, with what is said and what must be.
+TEST(Verify, FactsOfAScheduleThatFollowFromOthers) {
+  const auto edited = [](std::string_view old, std::string_view made) {
+    std::string text(kSchedule);
+    text.replace(text.find(old), old.size(), made);
+    return findings(text, Level::kScheduled);
+  };
+  EXPECT_EQ(findings(std::string(kSchedule), Level::kScheduled), "");
+  const std::array<std::string_view, 3> edits[] = {
+      {"arena bytes 192", "arena bytes 128", "graph 'm': its arena has 128 bytes, not 192"},
+      {"offset 64", "offset 128", "graph 'm': its arena has 192 bytes, not 256"},
+      {"  scratch bytes 512\n", "", "graph 'm': its scratch has 0 bytes, not 512"},
+      {" held [0, 3]", "", "buffer b1 is held by the tasks [0, 2], not [0, 3]"},
+      {", waits = [0]", "", "buffer b1 is held by the tasks [0, 3], not [0, 4]"},
+      {"after = 3", "after = 1", "node 'd' (Concat): is complete after task 1, not after task 3"},
+      {"complete_after = 3, ", "", "is complete after no task, not after task 3"},
+      {"{engine = rts", "{engine = host_cpu",
+       "node 'y' (MemCopy): copies, and runs on host_cpu, not on rts"},
+      {"%a: f32[4] at b1", "%a: f32[4] at b1 bytes 8",
+       "value 'a' of graph 'm': has 8 bytes at its place, not 16"},
+      {" of f32[4, 2] = Sin", " of f32[4, 4] = Sin",
+       "value 'b' of graph 'm': its rows lie in rows of f32[4, 4], not in rows of f32[4, 2]"},
+      {" of f32[4, 2] = Sin", " = Sin",
+       "its rows lie in rows of its own, not in rows of f32[4, 2]"},
+  };
+  for (const auto& [old, made, wanted] : edits)
+    EXPECT_THAT(edited(old, made), ::testing::HasSubstr(wanted)) << made;
 }
 
 TEST(Verify, Segments) {

@@ -1,6 +1,5 @@
 #include "stages/build/parts.h"
 
-#include "common/ir/append_axis.h"
 #include "common/ir/module.h"
 #include "common/ops/attributes.h"
 #include "stages/build/walk.h"
@@ -26,9 +25,8 @@ std::vector<Node*> tasks_of(const Graph& graph) {
 
 TaskKind task_kind(const Node& node) {
   if (node.placement.kernel >= 0) return TaskKind::kLaunch;
-  if (node.op() == Op::kMemCopy || node.op() == Op::kTransData) return TaskKind::kCopy;
-  return node.op() == Op::kConcat && append_axis(node.output()) ? TaskKind::kAppend
-                                                                : TaskKind::kHost;
+  if (node.placement.engine != EngineId::kRts) return TaskKind::kHost;
+  return node.op() == Op::kConcat ? TaskKind::kAppend : TaskKind::kCopy;
 }
 
 Result<void> check_streams(const Graph& graph) {

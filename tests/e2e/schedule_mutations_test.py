@@ -26,6 +26,7 @@ import tempfile
 import programs
 import schedule_mutators
 from random_graphs_test import difference
+from schedule_facts import followed, wrong_facts
 from schedules import KINDS, TEXTS, Schedule, run_model
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz"))
@@ -47,6 +48,8 @@ class Case:
         self.schedule.need("build", self.schedule.base, "-o", model)
         self.values = run_model(bin_folder, model, self.feeds, 2)
         self.check_values()
+        if followed(self.schedule.text) != self.schedule.text:
+            raise RuntimeError(f"{kind}: what follows from its facts is not what it says")
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -62,10 +65,11 @@ class Case:
         """(class, what was done, text)"""
         planned = schedule_mutators.Text(self.schedule.text)
         for name, function in schedule_mutators.CLASSES.items():
-            yield from ((name, what, text) for what, text in function(planned))
+            yield from ((name, what, followed(text)) for what, text in function(planned))
+        yield from (("fact wrong", *row) for row in wrong_facts(planned))
         unplanned = schedule_mutators.Text(self.schedule.unplanned)
         for what, text in schedule_mutators.shorten_lives(unplanned):
-            yield "life shortened, planned", what, text
+            yield "life shortened, planned", what, followed(text)
         if self.schedule.kind in TEXTS:  # an edit may fit to other kernels only
             for i in range(ANY_EDITS):
                 rng = random.Random(f"{self.schedule.kind}/{i}")

@@ -8,7 +8,7 @@ NAME = r'%(?:"[^"]*"|[\w./~-]+)'
 PLACE = re.compile(rf"({NAME})(?::[^%]*?)? at b(\d+)((?: \+ [\w*]+)*)")
 BUFFER = re.compile(r'^  buffer b(\d+) = (arena(?: "\w+")?|weights|input \d+|output \d+)'
                     r" bytes (\S+)"
-                    r"(?: offset (\d+))?(?: live (.*))?$", re.M)
+                    r"(?: offset (\d+))?(?: live (.*?))?(?: held \[\d+, \d+\])?$", re.M)
 MEMORY = re.compile(r'^  memory "(\w+)"(?: sub_memories \[([\d, ]+)\])?$', re.M)
 RANGE = re.compile(r'"(\w+)" \[(\d+), (\d+)\]')
 
@@ -16,6 +16,7 @@ RANGE = re.compile(r'"(\w+)" \[(\d+), (\d+)\]')
 class Buffer:
     def __init__(self, match):
         self.id, self.memory = int(match[1]), match[2]
+        self.size = match[3]
         self.bytes = int(match[3]) if match[3].isdigit() else None
         self.offset = int(match[4]) if match[4] else None
         self.span = match.span()
@@ -209,7 +210,7 @@ def lengthen(made, buffer, ranges):
 def confuse_memories(text):
     """A buffer is of another class of memory, a sub-memory is too small, gone, or ends within a
     buffer; a node names another class."""
-    memories = {match[1]: match for match in MEMORY.finditer(text.text)}
+    memories, begin = {match[1]: match for match in MEMORY.finditer(text.text)}, 0
     for buffer in text.buffers:
         line = text.text[slice(*buffer.span)]
         for name in memories:
@@ -220,10 +221,11 @@ def confuse_memories(text):
         if match[2] is None:
             continue
         first, *others = (int(number) for number in match[2].split(", "))
-        inside = {b.offset + step for b in text.buffers if b.memory == f'arena "{name}"'
+        inside = {b.offset - begin + step for b in text.buffers if b.memory == f'arena "{name}"'
                   for step in range(64, b.bytes or 0, 64)}
         lists = [[first - 512, *others], others]
         lists += [[at, first - at, *others] for at in range(64, first, 64) if at in inside]
+        begin += sum(map(int, match[2].split(", ")))
         for numbers in lists:
             listed = f" sub_memories [{', '.join(map(str, numbers))}]" if numbers else ""
             yield (f"{name} has sub-memories {numbers}",

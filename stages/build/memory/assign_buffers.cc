@@ -1,23 +1,40 @@
 // Gives every value of a part a place in a buffer: a part's own, or the memory of a constant, an
 // input or an output. Values that share bytes lie in one buffer (shared_values.h), pieces of a
 // whole at their offsets in it. Live ranges say which tasks need a buffer; its own offset comes
-// later.
+// later. What a node without a task shows is complete after the last task that makes it.
 //
-//   before:  %a = Relu(%x)                %y = Reshape(%a, %s) placement {_no_task}
+//   before:  %a = Relu(%x)           %y = Reshape(%a, %s) placement {_no_task}
 //   after:   buffer b0 = input 0 bytes 64 live "main" [0, 0]
 //            buffer b1 = output 0 bytes 64 live "main" [0, 0]
-//            %a at b1 = Relu(%x)          %y at b1 = Reshape(%a, %s) placement {_no_task}
+//            %a at b1 = Relu(%x)     %y at b1 = Reshape(%a, %s) placement {complete_after = 0, …}
 #include <algorithm>
 
 #include "common/base/log.h"
 #include "common/ir/module.h"
+#include "common/ir/value_storage.h"
 #include "common/ops/value_bytes.h"
+#include "stages/build/memory/complete_views.h"
+#include "stages/build/memory/held_tasks.h"
 #include "stages/build/memory/shared_values.h"
 #include "stages/build/parts.h"
 #include "stages/build/passes/passes.h"
 
 namespace sluice {
 namespace {
+
+// Returns the type whose rows are the wider ones that the value's rows are parts of; -1: they are
+// parts of none.
+TypeId capacity_of(const Value& value) {
+  if (!row_axis(value)) return -1;
+  const Storage& storage = *value.storage();
+  std::vector<Dim> dims = value.type().dims;
+  for (size_t i = 0; i < storage.map.size(); ++i) {
+    const StoredAxis& axis = storage.map[i];
+    if (axis.divisor == 1 && axis.modulus == 0)
+      dims[static_cast<size_t>(axis.dim)] = storage.dims[i];
+  }
+  return value.graph().module().intern(Type::tensor(value.type().dtype, std::move(dims)));
+}
 
 class BufferAssigner {
  public:
@@ -46,7 +63,7 @@ class BufferAssigner {
     if (!needs_place(value)) return;
     int32_t& buffer = buffers_[static_cast<size_t>(shared_.find(value))];
     if (buffer < 0) buffer = add_buffer(value);
-    value.set_place({buffer, shared_.offset(value)});
+    value.set_place({buffer, shared_.offset(value), value_bytes(value), capacity_of(value)});
   }
 
   // A value that no task touches has no bytes, but for inputs, outputs and what has a view.
@@ -72,6 +89,7 @@ class BufferAssigner {
     if (buffer.memory != MemoryClass::kWeights) {
       for (const auto& [stream, range] : bytes.live) buffer.live.push_back(range);
     }
+    if (buffer.memory == MemoryClass::kArena) buffer.held = held_tasks(buffer, shared_.order());
     graph_.buffers.push_back(std::move(buffer));
     return static_cast<int32_t>(graph_.buffers.size() - 1);
   }
@@ -90,6 +108,7 @@ Result<bool> assign_buffers(Graph& root, const Options& options) {
   for (Graph* graph : graphs) {
     SLUICE_TRY(check_streams(*graph));
     BufferAssigner(*graph, no_reuse).run();
+    complete_views(*graph);
   }
   for (const std::string& glob : no_reuse.unused(graphs))
     log_warning("sluice-build", fmt::format("--disable-reuse-memory: '{}' fits no node", glob));

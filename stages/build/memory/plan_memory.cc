@@ -1,15 +1,18 @@
 // Gives the buffers of each part's arena their offsets, so that buffers that are live together
 // never overlap: by the planners of plan_offsets.h, and those of plan_streams.h where a part has
-// several streams.
+// several streams. The arena ends with the last of them; of scratch, which a kernel has for itself
+// while it runs, a worker needs as much as the kernel that needs most.
 //
 //   before:  buffer b0 = arena bytes 4096 live "main" [0, 1]
 //            buffer b1 = arena bytes 4096 live "main" [1, 2]
 //            buffer b2 = arena bytes 4096 live "main" [2, 3]
-//   after:   … offset 0 …   … offset 4096 …   … offset 0 …
+//   after:   arena bytes 8192
+//            … offset 0 …   … offset 4096 …   … offset 0 …
 //
 // Symbolic sizes count with their maximum, where dims are bounded; where one is not, or the arena
 // would be larger than any model may have, offsets are left to the loader. Each class of memory is
-// planned by itself, in sub-memories where its allocations are bounded (sub_memories.h).
+// planned by itself, in sub-memories where its allocations are bounded (sub_memories.h), and begins
+// where the class before it ends.
 #include "stages/build/memory/plan_memory.h"
 
 #include <algorithm>
@@ -28,21 +31,6 @@
 
 namespace sluice {
 namespace {
-
-// Returns the position in the order of tasks from which on no task of the stream needs to wait for
-// the buffer's tasks: all of them are done before. The stream's end when there is none.
-int64_t free_from(const MemoryBuffer& buffer, const HappensBefore& order, uint32_t stream) {
-  const std::span<const uint32_t> positions = order.positions(stream);
-  const auto is_done = [&](uint32_t position) {
-    return std::ranges::all_of(buffer.live, [&](const LiveRange& range) {
-      return order.last_done(range.stream, position) >= int64_t{range.last};
-    });
-  };
-  const auto first = std::ranges::partition_point(
-      positions, [&](uint32_t position) { return !is_done(position); });
-  if (first != positions.end()) return *first;
-  return positions.empty() ? 0 : int64_t{positions.back()} + 1;
-}
 
 // Returns the values of buffers of a class that are live at a position in the order of tasks, one
 // for each buffer.
@@ -128,8 +116,8 @@ class ArenaPlanner {
   // Returns the buffers with one range of tasks for each.
   std::vector<Buffer> ranges() const {
     std::vector<Buffer> ranges;
-    for (const StreamBuffer& buffer : buffers_)
-      ranges.push_back(arena_buffer(*buffer.buffer, order_, buffer.bytes));
+    for (const auto& [buffer, bytes] : buffers_)
+      ranges.push_back({buffer->held.first, buffer->held.last, bytes, 0});
     return ranges;
   }
 
@@ -147,8 +135,9 @@ class ArenaPlanner {
   }
 
   void place(const SubMemoryPlan& plan) {
+    const uint64_t begin = begin_of(graph_.memories, memory_);
     for (size_t i = 0; i < buffers_.size(); ++i)
-      graph_.buffers[ids_[i]].offset = Dim::fixed(static_cast<int64_t>(plan.offsets[i]));
+      graph_.buffers[ids_[i]].offset = Dim::fixed(static_cast<int64_t>(begin + plan.offsets[i]));
     if (!graph_.memories.empty()) graph_.memories[memory_].sub_memories = plan.sub_memories;
   }
 
@@ -180,12 +169,13 @@ void leave_to_loader(Graph& graph) {
   for (DeviceMemory& memory : graph.memories) memory.sub_memories.clear();
 }
 
+uint64_t bytes_of_classes(const Graph& graph) {
+  return begin_of(graph.memories, static_cast<uint32_t>(graph.memories.size()));
+}
+
 // A part of symbolic sizes has offsets in all of its classes, or in none: the loader places all.
 Result<void> place_all_or_none(Graph& graph) {
-  uint64_t bytes = 0;
-  for (const DeviceMemory& memory : graph.memories) {
-    for (const uint64_t sub_memory : memory.sub_memories) bytes += sub_memory;
-  }
+  const uint64_t bytes = bytes_of_classes(graph);
   if (bytes > kOmArenaLimit && graph.shapes == ShapeClass::kFixed)
     return make_error(ErrorCode::kLimit,
                       "graph '{}': its classes of memory have {} bytes together, a model may have "
@@ -199,23 +189,30 @@ Result<void> place_all_or_none(Graph& graph) {
   return {};
 }
 
+uint64_t end_of_arena(const Graph& graph) {
+  uint64_t end = bytes_of_classes(graph);
+  for (const MemoryBuffer& buffer : graph.buffers) {
+    if (buffer.memory != MemoryClass::kArena || !buffer.offset.is_fixed()) continue;
+    end = std::max(
+        end, static_cast<uint64_t>(buffer.offset.value) + arena_bytes_of(graph.module(), buffer));
+  }
+  return end;
+}
+
+uint64_t largest_scratch(const Graph& graph) {
+  uint64_t largest = 0;
+  for (const Node* task : tasks_of(graph)) {
+    if (task_kind(*task) != TaskKind::kLaunch) continue;
+    largest = std::max(largest, graph.module().kernel(task->placement.kernel).scratch_bytes);
+  }
+  return largest;
+}
+
 }  // namespace
 
 uint64_t arena_bytes_of(const Module& module, const MemoryBuffer& buffer, uint64_t alignment) {
   const uint64_t bytes = max_bytes(module, buffer.bytes).value_or(0);
   return (bytes + alignment - 1) / alignment * alignment;
-}
-
-Buffer arena_buffer(const MemoryBuffer& buffer, const HappensBefore& order, uint64_t bytes) {
-  if (buffer.live.empty()) return {0, 0, bytes, 0};
-  Buffer found{INT64_MAX, 0, bytes, 0};
-  for (const LiveRange& range : buffer.live) {
-    found.first = std::min<int64_t>(found.first, range.first);
-    found.last = std::max<int64_t>(found.last, range.last);
-  }
-  for (uint32_t stream = 0; stream < order.stream_count() && order.stream_count() > 1; ++stream)
-    found.last = std::max(found.last, free_from(buffer, order, stream) - 1);
-  return found;
 }
 
 Result<bool> plan_memory(Graph& root, const Options& options) {
@@ -226,6 +223,8 @@ Result<bool> plan_memory(Graph& root, const Options& options) {
     for (uint32_t memory = 0; memory < limits.size(); ++memory)
       SLUICE_TRY(ArenaPlanner(*graph, memory, limits[memory], threads).run());
     SLUICE_TRY(place_all_or_none(*graph));
+    graph->arena_bytes = end_of_arena(*graph);
+    graph->scratch_bytes = largest_scratch(*graph);
   }
   return true;
 }

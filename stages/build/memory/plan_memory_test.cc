@@ -15,13 +15,16 @@
 namespace sluice {
 namespace {
 
-// A graph after the passes up to plan-memory. Nodes of aicore launch a kernel.
+constexpr uint64_t kScratch = 512;
+
+// A graph after the passes up to plan-memory. Nodes of aicore launch a kernel that needs kScratch.
 class Planned {
  public:
   explicit Planned(const std::string& text)
       : module_(parse_module("sluice 1 lowered\n" + text, "test").value()) {
+    const KernelId kernel = module_.add_kernel({-1, "k", "generic", 1, kScratch});
     for (Node& node : module_.root().nodes()) {
-      if (node.placement.engine == EngineId::kAicore) node.placement.kernel = 0;
+      if (node.placement.engine == EngineId::kAicore) node.placement.kernel = kernel;
     }
     for (const auto pass : {resolve_conflicts, assign_streams, insert_events, assign_buffers,
                             layout_weights, plan_memory}) {
@@ -42,15 +45,8 @@ class Planned {
       if (buffer.memory == MemoryClass::kArena) arena.push_back(buffer);
     return arena;
   }
-  uint64_t arena_bytes() const {
-    uint64_t bytes = 0;
-    for (const MemoryBuffer& buffer : arena()) {
-      if (buffer.offset.is_fixed())
-        bytes = std::max(
-            bytes, static_cast<uint64_t>(buffer.offset.value) + arena_bytes_of(module_, buffer));
-    }
-    return bytes;
-  }
+  uint64_t arena_bytes() const { return graph().arena_bytes; }
+  uint64_t scratch_bytes() const { return graph().scratch_bytes; }
 
  private:
   const Graph& graph() const { return *scheduled_graphs(module_.root())[0]; }
@@ -135,6 +131,7 @@ TEST(PlanMemory, AKernelWritesOverTheOperandThatDiesInItsEpilogue) {
   EXPECT_EQ(planned.at("r").memory, MemoryClass::kArena);
   EXPECT_EQ(planned.arena().size(), 1u);
   EXPECT_EQ(planned.arena_bytes(), 1024u);
+  EXPECT_EQ(planned.scratch_bytes(), kScratch);
 }
 
 TEST(PlanMemory, AnOperandThatIsReadLaterIsNotWrittenOver) {
@@ -242,6 +239,8 @@ TEST(PlanMemory, BytesAreReusedByStreamsThatKnowTheyAreFree) {
 )";
   };
   const Planned apart(graph("")), ordered(graph(" after %y"));
+  EXPECT_EQ(apart.at("a").held, (TaskRange{0, 3})) << "the right stream never knows";
+  EXPECT_EQ(ordered.at("a").held, (TaskRange{0, 1}));
   EXPECT_NE(apart.at("a").offset, apart.at("b").offset);
   EXPECT_EQ(apart.arena_bytes(), 2 * 448u);
   EXPECT_EQ(ordered.at("a").offset, ordered.at("b").offset);

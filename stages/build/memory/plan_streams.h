@@ -1,6 +1,6 @@
 // The placement of the buffers of several streams. One range of tasks for each buffer
-// (arena_buffer) keeps its bytes until every stream knows that they are free; here a buffer may
-// have the bytes of another one as soon as the tasks of its own streams know it.
+// (MemoryBuffer::held) keeps its bytes until every stream knows that they are free; here a buffer
+// may have the bytes of another one as soon as the tasks of its own streams know it.
 #pragma once
 
 #include <cstdint>

@@ -35,10 +35,9 @@ class Scheduled {
   const std::vector<StreamBuffer>& arena() const { return arena_; }
 
   OffsetPlan exclusive_plan() const {
-    const HappensBefore order(graph());
     std::vector<Buffer> ranges;
-    for (const StreamBuffer& buffer : arena_)
-      ranges.push_back(arena_buffer(*buffer.buffer, order, buffer.bytes));
+    for (const auto& [buffer, bytes] : arena_)
+      ranges.push_back({buffer->held.first, buffer->held.last, bytes, 0});
     return plan_offsets(ranges).value().plan;
   }
 

@@ -36,6 +36,7 @@ class SharedValues {
   // Returns the place of a value in the bytes that are shared; 0 while sizes are not known.
   Dim offset(const Value& value);
   Dim bytes(const Value& value) { return of(value).bytes; }  // all that are shared
+  const HappensBefore& order() const { return order_; }
 
  private:
   void describe();

@@ -2,41 +2,15 @@
 
 #include <algorithm>
 
-#include "common/ir/append_axis.h"
 #include "common/ir/value_storage.h"
 #include "common/ops/pieces.h"
-#include "common/ops/value_bytes.h"
-#include "stages/build/memory/plan_memory.h"
 #include "stages/build/parts.h"
 
 namespace sluice {
 namespace {
 
-// Returns the engine that runs the task; copies of all kinds are the device's own.
-EngineId engine_of(const Node& node) {
-  switch (task_kind(node)) {
-    case TaskKind::kLaunch:
-      return node.placement.engine;
-    case TaskKind::kHost:
-      return EngineId::kHostCpu;
-    case TaskKind::kCopy:
-    case TaskKind::kAppend:
-      return EngineId::kRts;
-  }
-  return EngineId::kNone;
-}
-
-// Returns the type whose dims are those of the wider rows that the value's rows are parts of.
-Type capacity_type(const Value& value) {
-  const Storage& storage = *value.storage();
-  std::vector<Dim> dims = value.type().dims;
-  for (size_t i = 0; i < storage.map.size(); ++i) {
-    const StoredAxis& axis = storage.map[i];
-    if (axis.divisor == 1 && axis.modulus == 0)
-      dims[static_cast<size_t>(axis.dim)] = storage.dims[i];
-  }
-  return Type::tensor(value.type().dtype, std::move(dims));
-}
+// Returns a number that is known, as a column contains it; 0 for others.
+uint64_t known(const Dim& dim) { return dim.is_fixed() ? static_cast<uint64_t>(dim.value) : 0; }
 
 }  // namespace
 
@@ -51,7 +25,8 @@ void PartEmitter::run(bool under_root) {
     if (node.placement.no_task) emit_no_task(node);
   }
   emit_memory();
-  emit_streams();
+  if (is_symbolic()) emit_buffers();
+  for (const std::string& name : graph_.streams) part_.add_streams()->set_name(name);
   leave_out_zeros();
   part_.set_value_names(value_names_.SerializeAsString());
 }
@@ -107,36 +82,27 @@ std::string PartEmitter::name_of(const Value& value) const {
   return fmt::format("{}%{}", shown_name(*producer), value.id());
 }
 
-// Returns the offset of a buffer in its region: in the arena, the classes of memory follow each
-// other.
-int64_t PartEmitter::offset_of(const MemoryBuffer& buffer) const {
-  int64_t offset = buffer.offset.value;
-  if (buffer.memory != MemoryClass::kArena) return offset;
-  for (uint32_t memory = 0; memory < buffer.binding; ++memory) {
-    for (const uint64_t bytes : graph_.memories[memory].sub_memories)
-      offset += static_cast<int64_t>(bytes);
-  }
-  return offset;
-}
-
+// The offset of a value is that of its buffer and its own in it; those of buffers that are placed
+// when the part is bound, and what is no number, are in columns of their own.
 uint32_t PartEmitter::add_value(const Value& value) {
-  const MemoryBuffer& buffer = buffer_of(value);
-  const uint32_t arena_id = arena_ids_[static_cast<size_t>(value.place().buffer)];
+  const MemoryPlace& place = value.place();
+  const MemoryBuffer& buffer = graph_.buffers[static_cast<size_t>(place.buffer)];
+  const uint32_t arena_id = arena_ids_[static_cast<size_t>(place.buffer)];
   const bool is_bound_later = is_symbolic() && arena_id != kNoId;
-  const int64_t start = buffer.offset.is_fixed() && !is_bound_later ? offset_of(buffer) : 0;
-  const Dim& distance = value.place().offset;
   value_names_.add_name(name_of(value));
   part_.add_value_type(model_.type_index(value.type()));
   part_.add_value_region(region_of(buffer));
-  part_.add_value_offset(static_cast<uint64_t>(start + (distance.is_fixed() ? distance.value : 0)));
-  part_.add_value_bytes(storage_bytes(value));
-  part_.add_value_capacity(row_axis(value) ? 1 + model_.type_index(capacity_type(value)) : 0);
+  part_.add_value_offset((is_bound_later ? 0 : known(buffer.offset)) + known(place.offset));
+  part_.add_value_bytes(known(place.bytes));
+  part_.add_value_capacity(
+      place.capacity < 0 ? 0 : 1 + model_.type_index(graph_.module().type(place.capacity)));
   part_.add_value_storage(is_stored_dense(value) ? 0
                                                  : 1 + model_.storage_index(value.storage()->map));
   if (is_symbolic()) {
     def_.mutable_symbolic()->add_value_buffer(arena_id);
     def_.mutable_symbolic()->add_value_distance(
-        distance.is_fixed() ? 0 : model_.size_index(static_cast<ExpressionId>(distance.value)));
+        place.offset.is_fixed() ? 0
+                                : model_.size_index(static_cast<ExpressionId>(place.offset.value)));
   }
   return static_cast<uint32_t>(part_.value_type_size() - 1);
 }
@@ -155,13 +121,11 @@ void PartEmitter::emit_task_kind(const Node& node) {
   };
   switch (task_kind(node)) {
     case TaskKind::kLaunch:
-      scratch_bytes_ =
-          std::max(scratch_bytes_, graph_.module().kernel(node.placement.kernel).scratch_bytes);
       return emit(pb::TASK_LAUNCH, model_.kernel_index(node.placement.kernel));
     case TaskKind::kHost:
       return emit(pb::TASK_HOST, next_host_node_++);
     case TaskKind::kAppend:
-      return emit(pb::TASK_APPEND, static_cast<uint32_t>(*append_axis(node.output())));
+      return emit(pb::TASK_APPEND, static_cast<uint32_t>(joined_axis(node)));
     case TaskKind::kCopy:
       return emit(pb::TASK_COPY, 0);
   }
@@ -175,16 +139,12 @@ void PartEmitter::emit_event(pb::TaskKind kind, const Node& node, uint32_t event
   part_.add_task_node(node_index);
   part_.add_task_outputs(0);
   part_.add_task_operand_end(static_cast<uint32_t>(part_.operand_size()));
-  events_ = std::max(events_, event + 1);
 }
 
 void PartEmitter::emit_task(const Node& node) {
-  const uint32_t index = model_.emit_node(node, engine_of(node));
+  const uint32_t index = model_.emit_node(node, node.placement.engine);
   for (const uint32_t event : node.placement.waits) emit_event(pb::TASK_WAIT, node, event, index);
-  const auto task = static_cast<uint32_t>(part_.task_kind_size());
-  task_ids_.push_back(task);
-  for (size_t k = 0; k < node.output_count(); ++k)
-    made_by_[static_cast<size_t>(node.output(k).id())] = task;
+  task_ids_.push_back(static_cast<uint32_t>(part_.task_kind_size()));
   part_.add_task_stream(static_cast<uint32_t>(node.placement.stream));
   emit_task_kind(node);
   part_.add_task_node(index);
@@ -193,25 +153,20 @@ void PartEmitter::emit_task(const Node& node) {
   for (size_t i = 0; i < node.input_count(); ++i)
     part_.add_operand(node.input(i) == nullptr ? kNoId : value_id(*node.input(i)));
   part_.add_task_operand_end(static_cast<uint32_t>(part_.operand_size()));
-  for (const uint32_t event : node.placement.records)
+  for (const uint32_t event : node.placement.records) {
+    const int count = part_.events_size();  // every event is recorded once
+    part_.add_events()->set_name(fmt::format("e{}", count));
     emit_event(pb::TASK_RECORD, node, event, index);
+  }
 }
 
-// Emits the results of a node without task, which are complete once all tasks that make their bytes
-// have run; those of inputs and constants are from the beginning.
+// Emits the results of a node without task; those that are complete from the beginning are as good
+// as inputs.
 void PartEmitter::emit_no_task(const Node& node) {
-  uint32_t last = kNoId;
-  const size_t shown = node.op() == Op::kConcat ? node.input_count() : 1;
-  for (size_t i = 0; i < shown; ++i) {
-    const uint32_t made = made_by_[static_cast<size_t>(node.input(i)->id())];
-    if (made != kNoId && (last == kNoId || made > last)) last = made;
-  }
-  for (size_t k = 0; k < node.output_count(); ++k) {
-    const Value& result = node.output(k);
-    made_by_[static_cast<size_t>(result.id())] = last;
-    if (last == kNoId) continue;
-    part_.add_alias_value(value_id(result));
-    part_.add_alias_after_task(last);
+  const int32_t last = node.placement.complete_after;
+  for (size_t k = 0; k < node.output_count() && last >= 0; ++k) {
+    part_.add_alias_value(value_id(node.output(k)));
+    part_.add_alias_after_task(task_ids_[static_cast<size_t>(last)]);
   }
   is_piecewise(node) ? emit_pieces(node) : emit_view(node.output());
 }
@@ -231,48 +186,24 @@ void PartEmitter::emit_view(const Value& value) {
 
 void PartEmitter::emit_memory() {
   pb::MemoryDef& memory = *part_.mutable_memory();
-  uint64_t arena_bytes = 0;
-  for (const MemoryBuffer& buffer : graph_.buffers) {
-    if (buffer.memory != MemoryClass::kArena || !buffer.offset.is_fixed()) continue;
-    arena_bytes = std::max(arena_bytes, static_cast<uint64_t>(offset_of(buffer)) +
-                                            arena_bytes_of(graph_.module(), buffer));
-  }
-  memory.set_arena_bytes(std::max(arena_bytes, emit_sub_memories(memory)));
-  memory.set_scratch_bytes(scratch_bytes_);
-  if (is_symbolic()) emit_buffers();
-}
-
-// Returns the sum of their bytes.
-uint64_t PartEmitter::emit_sub_memories(pb::MemoryDef& memory) const {
-  uint64_t sum = 0;
+  memory.set_arena_bytes(graph_.arena_bytes);
+  memory.set_scratch_bytes(graph_.scratch_bytes);
   for (const DeviceMemory& each : graph_.memories) {
     for (const uint64_t bytes : each.sub_memories) {
       pb::SubMemoryDef& def = *memory.add_sub_memories();
       def.set_memory_class(each.name);
       def.set_bytes(bytes);
-      sum += bytes;
     }
   }
-  return sum;
-}
-
-void PartEmitter::emit_streams() {
-  for (const std::string& name : graph_.streams) part_.add_streams()->set_name(name);
-  for (uint32_t event = 0; event < events_; ++event)
-    part_.add_events()->set_name(fmt::format("e{}", event));
 }
 
 void PartEmitter::emit_buffers() {
   pb::SymbolicPart& symbolic = *def_.mutable_symbolic();
-  const HappensBefore order(graph_);
   for (const MemoryBuffer& buffer : graph_.buffers) {
     if (buffer.memory != MemoryClass::kArena) continue;
-    const Buffer range = arena_buffer(buffer, order, 0);
-    const auto first = static_cast<size_t>(range.first), last = static_cast<size_t>(range.last);
-    symbolic.add_buffer_first(buffer.live.empty() ? 0 : task_ids_[first]);
-    symbolic.add_buffer_last(buffer.live.empty() ? 0 : task_ids_[last]);
-    if (buffer.offset.is_fixed())
-      symbolic.add_buffer_offset(static_cast<uint64_t>(offset_of(buffer)));
+    symbolic.add_buffer_first(buffer.live.empty() ? 0 : task_ids_[buffer.held.first]);
+    symbolic.add_buffer_last(buffer.live.empty() ? 0 : task_ids_[buffer.held.last]);
+    if (buffer.offset.is_fixed()) symbolic.add_buffer_offset(known(buffer.offset));
   }
 }
 

@@ -1,4 +1,5 @@
-// Emits one part of a ModelDef: values, tasks and memory, as its schedule says.
+// Emits one part of a ModelDef: values, tasks and memory, as its schedule says. What it says is
+// only copied: into columns, with numbers for what has names or ids.
 #pragma once
 
 #include <vector>
@@ -15,8 +16,7 @@ class PartEmitter {
         def_(def),
         part_(*def.mutable_fixed()),
         value_ids_(graph.value_limit(), kNoId),
-        arena_ids_(graph.buffers.size(), kNoId),
-        made_by_(graph.value_limit(), kNoId) {}
+        arena_ids_(graph.buffers.size(), kNoId) {}
 
   void run(bool under_root);
 
@@ -32,15 +32,9 @@ class PartEmitter {
   void emit_pieces(const Node& node);
   void emit_view(const Value& value);
   void leave_out_zeros();
-  int64_t offset_of(const MemoryBuffer& buffer) const;
   void emit_memory();
-  uint64_t emit_sub_memories(pb::MemoryDef& memory) const;
-  void emit_streams();
   void emit_buffers();
   bool is_symbolic() const { return graph_.shapes == ShapeClass::kSymbolic; }
-  const MemoryBuffer& buffer_of(const Value& value) const {
-    return graph_.buffers[static_cast<size_t>(value.place().buffer)];
-  }
   uint32_t region_of(const MemoryBuffer& buffer) const;
   uint32_t value_id(const Value& value);
   uint32_t add_value(const Value& value);
@@ -53,13 +47,9 @@ class PartEmitter {
   std::vector<uint32_t> value_ids_;  // by value id of the graph
   std::vector<uint32_t> arena_ids_;  // by buffer of the graph: its number among those of the arena
   std::vector<uint32_t> task_ids_;   // by position in the schedule, in which events are no tasks
-  // By value id: the task after which it is complete; kNoId: it is from the beginning.
-  std::vector<uint32_t> made_by_;
   pb::ValueNamesDef value_names_;
   uint32_t inputs_ = 0;
   uint32_t next_host_node_ = 0;
-  uint32_t events_ = 0;
-  uint64_t scratch_bytes_ = 0;
 };
 
 }  // namespace sluice

@@ -1,7 +1,9 @@
 // Gives every task a stream: that of its label, or "main". Streams are numbered in the order of
-// their first task.
+// their first task. Copies run on the engine rts: those of all elements, and a Concat that appends
+// to a state in place, which copies the new ones.
 #include <map>
 
+#include "common/ir/append_axis.h"
 #include "stages/build/parts.h"
 #include "stages/build/passes/passes.h"
 
@@ -9,6 +11,12 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kMainStream = "main";
+
+bool copies(const Node& node) {
+  if (node.placement.kernel >= 0) return false;
+  const bool appends = node.op() == Op::kConcat && append_axis(node.output());
+  return appends || node.op() == Op::kMemCopy || node.op() == Op::kTransData;
+}
 
 class StreamAssigner {
  public:
@@ -19,6 +27,7 @@ class StreamAssigner {
     for (Node* task : tasks_of(graph_)) {
       const std::string& label = task->placement.stream_label;
       task->placement.stream = stream(label.empty() ? std::string(kMainStream) : label);
+      if (copies(*task)) task->placement.engine = EngineId::kRts;
     }
     if (graph_.streams.empty()) stream(std::string(kMainStream));
   }

@@ -1,0 +1,35 @@
+#include "stages/build/memory/held_tasks.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+// Returns the position in the order of tasks from which on no task of the stream needs to wait for
+// the buffer's tasks: all of them are done before. The stream's end when there is none.
+int64_t free_from(const MemoryBuffer& buffer, const HappensBefore& order, uint32_t stream) {
+  const std::span<const uint32_t> positions = order.positions(stream);
+  const auto is_done = [&](uint32_t position) {
+    return std::ranges::all_of(buffer.live, [&](const LiveRange& range) {
+      return order.last_done(range.stream, position) >= int64_t{range.last};
+    });
+  };
+  const auto first = std::ranges::partition_point(
+      positions, [&](uint32_t position) { return !is_done(position); });
+  if (first != positions.end()) return *first;
+  return positions.empty() ? 0 : int64_t{positions.back()} + 1;
+}
+
+}  // namespace
+
+TaskRange held_tasks(const MemoryBuffer& buffer, const HappensBefore& order) {
+  TaskRange held = hull_of(buffer.live);
+  if (buffer.live.empty() || order.stream_count() < 2) return held;
+  for (uint32_t stream = 0; stream < order.stream_count(); ++stream) {
+    const int64_t last = free_from(buffer, order, stream) - 1;
+    held.last = static_cast<uint32_t>(std::max<int64_t>(held.last, last));
+  }
+  return held;
+}
+
+}  // namespace sluice
