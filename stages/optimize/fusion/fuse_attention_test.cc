@@ -18,9 +18,7 @@ TEST(FuseAttention, ScaleOfScores) {
 
 TEST(FuseAttention, NoScale) {
   expect_rewrite(
-      fuse_attention,
-      graph_of(kInputs, std::string(kProduct) + "  %w: f32[2, 3, 4, 4] = Softmax(%s)\n"
-                                                "  %y: f32[2, 3, 4, 8] = MatMul(%w, %v)\n"),
+      fuse_attention, graph_of(kInputs, std::string(kProduct) + kUnscaled),
       graph_of(kInputs, "  %y: f32[2, 3, 4, 8] = Attention(%q, %k, %v) {scale = 1.0}\n"));
 }
 
@@ -104,16 +102,13 @@ TEST(FuseAttention, ZerosForRowsOfNaN) {
 TEST(FuseAttention, FlatOperands) {
   const std::string inputs =
       "%q: f32[2, 5, 12], %k: f32[2, 7, 12], %v: f32[2, 7, 12], %m: f32[2, 1, 1, 7]";
-  expect_rewrite(fuse_attention, graph_of(inputs, R"(  %split = constant i64[4] [0, 0, 3, 4]
+  expect_rewrite(fuse_attention,
+                 graph_of(inputs, R"(  %split = constant i64[4] [0, 0, 3, 4]
   %join = constant i64[3] [0, 0, 12]
   %c = constant f32[] [2]
-  %q4: f32[2, 5, 3, 4] = Reshape(%q, %split)
-  %qh: f32[2, 3, 5, 4] = Transpose(%q4) {perm = [0, 2, 1, 3]}
-  %k4: f32[2, 7, 3, 4] = Reshape(%k, %split)
-  %kh: f32[2, 3, 4, 7] = Transpose(%k4) {perm = [0, 2, 3, 1]}
-  %v4: f32[2, 7, 3, 4] = Reshape(%v, %split)
-  %vh: f32[2, 3, 7, 4] = Transpose(%v4) {perm = [0, 2, 1, 3]}
-  %s: f32[2, 3, 5, 7] = MatMul(%qh, %kh)
+)" + split_heads("q", "2", "5") + split_heads("k", "2", "7", true) +
+                                      split_heads("v", "2", "7") +
+                                      R"(  %s: f32[2, 3, 5, 7] = MatMul(%qh, %kh)
   %1: f32[2, 3, 5, 7] = Div(%s, %c)
   %t: f32[2, 3, 5, 7] = Add(%1, %m)
   %w: f32[2, 3, 5, 7] = Softmax(%t) {axis = -1}
@@ -270,15 +265,9 @@ TEST(FuseAttention, BatchAndHeadsInOneAxis) {
   %c = constant i64[4] [2, 3, 5, 7]
   %d = constant i64[3] [6, 5, 7]
   %e = constant i64[4] [2, 3, 5, 4]
-  %q4: f32[2, 5, 3, 4] = Reshape(%q, %split)
-  %qh: f32[2, 3, 5, 4] = Transpose(%q4) {perm = [0, 2, 1, 3]}
-  %q3: f32[6, 5, 4] = Reshape(%qh, %a)
-  %k4: f32[2, 7, 3, 4] = Reshape(%k, %split)
-  %kh: f32[2, 3, 7, 4] = Transpose(%k4) {perm = [0, 2, 1, 3]}
-  %k3: f32[6, 7, 4] = Reshape(%kh, %b)
-  %v4: f32[2, 7, 3, 4] = Reshape(%v, %split)
-  %vh: f32[2, 3, 7, 4] = Transpose(%v4) {perm = [0, 2, 1, 3]}
-  %v3: f32[6, 7, 4] = Reshape(%vh, %b)
+)" + split_heads("q", "2", "5") + R"(  %q3: f32[6, 5, 4] = Reshape(%qh, %a)
+)" + split_heads("k", "2", "7") + R"(  %k3: f32[6, 7, 4] = Reshape(%kh, %b)
+)" + split_heads("v", "2", "7") + R"(  %v3: f32[6, 7, 4] = Reshape(%vh, %b)
   %kt: f32[6, 4, 7] = Transpose(%k3) {perm = [0, 2, 1]}
   %s: f32[6, 5, 7] = MatMul(%q3, %kt)
   %s4: f32[2, 3, 5, 7] = Reshape(%s, %c)
@@ -334,18 +323,15 @@ TEST(FuseAttention, Past) {
 }
 
 TEST(FuseAttention, SizesKnownWhenRunning) {
-  expect_rewrite(fuse_attention, R"(symbol N = dim(@main, %q, 0) in [1, *]
+  expect_rewrite(fuse_attention,
+                 R"(symbol N = dim(@main, %q, 0) in [1, *]
 symbol S = dim(@main, %q, 1) in [1, *]
 graph @main(%q: f32[N, S, 12], %k: f32[N, S, 12], %v: f32[N, S, 12]) -> (%y, %n) {
   %split = constant i64[4] [0, 0, 3, 4]
   %join = constant i64[3] [0, 0, 12]
-  %q4: f32[N, S, 3, 4] = Reshape(%q, %split)
-  %qh: f32[N, 3, S, 4] = Transpose(%q4) {perm = [0, 2, 1, 3]}
-  %k4: f32[N, S, 3, 4] = Reshape(%k, %split)
-  %kh: f32[N, 3, 4, S] = Transpose(%k4) {perm = [0, 2, 3, 1]}
-  %v4: f32[N, S, 3, 4] = Reshape(%v, %split)
-  %vh: f32[N, 3, S, 4] = Transpose(%v4) {perm = [0, 2, 1, 3]}
-  %s: f32[N, 3, S, S] = MatMul(%qh, %kh)
+)" + split_heads("q", "N", "S") +
+                     split_heads("k", "N", "S", true) + split_heads("v", "N", "S") +
+                     R"(  %s: f32[N, 3, S, S] = MatMul(%qh, %kh)
   %w: f32[N, 3, S, S] = Softmax(%s)
   %yh: f32[N, 3, S, 4] = MatMul(%w, %vh)
   %y4: f32[N, S, 3, 4] = Transpose(%yh) {perm = [0, 2, 1, 3]}
@@ -365,8 +351,7 @@ graph @main(%q: f32[N, S, 12], %k: f32[N, S, 12], %v: f32[N, S, 12]) -> (%y, %n)
 }
 
 TEST(FuseAttention, WhatIsReadElsewhereStays) {
-  const std::string nodes = std::string(kProduct) + "  %w: f32[2, 3, 4, 4] = Softmax(%s)\n" +
-                            "  %y: f32[2, 3, 4, 8] = MatMul(%w, %v)\n";
+  const std::string nodes = std::string(kProduct) + kUnscaled;
   expect_kept(kInputs, nodes, "%y, %w");
   expect_kept(kInputs, nodes, "%y, %s");
   expect_kept(kInputs, nodes + "  %z: f32[2, 3, 4, 4] = Neg(%w)\n", "%y, %z");

@@ -2,13 +2,13 @@
 
 #include <cstring>
 #include <random>
+#include <regex>
 
 #include "common/eval/eval.h"
 #include "common/loop/lowering.h"
 #include "common/ops/attributes.h"
 #include "common/text/text.h"
-#include "stages/optimize/fusion/fusion.h"
-#include "stages/optimize/testing/rewrites.h"
+#include "stages/optimize/testing/fusion_graphs.h"
 
 namespace sluice {
 namespace {
@@ -29,29 +29,43 @@ void expect_groups(const std::string& before, const std::string& after) {
   expect_lowerable(module->root());
 }
 
+// The results "%z: f32[4], %y: f32[4]" of nodes, for the names "%z, %y".
+std::string typed(const std::string& names, const std::string& nodes) {
+  std::string results;
+  for (size_t at = 0; at < names.size(); at = names.find('%', at + 1)) {
+    const std::string name = names.substr(at, names.find(',', at) - at);
+    const size_t begin = nodes.find("  " + name + ": ") + 2;
+    results += (at == 0 ? "" : ", ") + nodes.substr(begin, nodes.find(']', begin) + 1 - begin);
+  }
+  return results;
+}
+
+// All nodes become one, which reads the inputs in their order.
+void expect_one_group(const std::string& inputs, const std::string& nodes,
+                      const std::string& outputs = "%y", const std::string& symbols = "") {
+  const std::string operands = std::regex_replace(inputs, std::regex(R"(: \w+\[[^\]]*\])"), "");
+  expect_groups(
+      symbols + graph_of(inputs, nodes, outputs),
+      symbols +
+          graph_of(inputs,
+                   "  " + typed(outputs, nodes) + " = Fused(" + operands + ") {body = @y}\n",
+                   outputs) +
+          body_of(inputs, nodes, "y", outputs));
+}
+
 // A scalar becomes the body's own constant; other constants stay outside.
 TEST(FuseElementwise, AChainWithAValueThatIsReadTwice) {
-  expect_groups(R"(graph @main(%x: f32[4, 16]) -> (%y) {
-  %b = constant f32[16] [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
-  %half = constant f32[] [0.5]
+  const std::string b =
+      "  %b = constant f32[16] [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]\n";
+  const std::string nodes = R"(  %half = constant f32[] [0.5]
   %0: f32[4, 16] = Add(%x, %b)
   %1: f32[4, 16] = Tanh(%0)
   %2: f32[4, 16] = Mul(%0, %1)
   %y: f32[4, 16] = Mul(%2, %half)
-}
-)",
-                R"(graph @main(%x: f32[4, 16]) -> (%y) {
-  %b = constant f32[16] [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
-  %y: f32[4, 16] = Fused(%x, %b) {body = @y}
-}
-graph @y(%x: f32[4, 16], %b: f32[16]) -> (%y) fused {
-  %half = constant f32[] [0.5]
-  %0: f32[4, 16] = Add(%x, %b)
-  %1: f32[4, 16] = Tanh(%0)
-  %2: f32[4, 16] = Mul(%0, %1)
-  %y: f32[4, 16] = Mul(%2, %half)
-}
-)");
+)";
+  expect_groups(graph_of("%x: f32[4, 16]", b + nodes),
+                graph_of("%x: f32[4, 16]", b + "  %y: f32[4, 16] = Fused(%x, %b) {body = @y}\n") +
+                    body_of("%x: f32[4, 16], %b: f32[16]", nodes));
 }
 
 TEST(FuseElementwise, AValueThatAnotherNodeReadsEndsAGroup) {
@@ -80,21 +94,11 @@ graph @y(%0: f32[4, 16], %1: f32[4, 16]) -> (%y) fused {
 }
 
 TEST(FuseElementwise, OutputsOfTheModelStayVisible) {
-  expect_groups(R"(graph @main(%x: f32[4, 16]) -> (%z, %y) {
-  %0: f32[4, 16] = Neg(%x)
+  expect_one_group("%x: f32[4, 16]", R"(  %0: f32[4, 16] = Neg(%x)
   %z: f32[4, 16] = Exp(%0)
   %y: f32[4, 16] = Abs(%z)
-}
 )",
-                R"(graph @main(%x: f32[4, 16]) -> (%z, %y) {
-  %z: f32[4, 16], %y: f32[4, 16] = Fused(%x) {body = @y}
-}
-graph @y(%x: f32[4, 16]) -> (%z, %y) fused {
-  %0: f32[4, 16] = Neg(%x)
-  %z: f32[4, 16] = Exp(%0)
-  %y: f32[4, 16] = Abs(%z)
-}
-)");
+                   "%z, %y");
 }
 
 TEST(FuseElementwise, ResultsOfKeptNodesStayVisible) {
@@ -114,43 +118,19 @@ graph @y(%x: f32[4, 16]) -> (%0, %y) fused {
 }
 
 TEST(FuseElementwise, ASoftmaxWithWhatIsCheapBeforeItAndAllAfterIt) {
-  expect_groups(R"(graph @main(%x: f32[4, 16], %mask: f32[1, 16]) -> (%y) {
-  %half = constant f32[] [0.5]
+  expect_one_group("%x: f32[4, 16], %mask: f32[1, 16]", R"(  %half = constant f32[] [0.5]
   %0: f32[4, 16] = Mul(%x, %half)
   %1: f32[4, 16] = Add(%0, %mask)
   %2: f32[4, 16] = Softmax(%1) {axis = -1}
   %3: f32[4, 16] = Mul(%2, %half)
   %y: f32[4, 16] = Add(%3, %x)
-}
-)",
-                R"(graph @main(%x: f32[4, 16], %mask: f32[1, 16]) -> (%y) {
-  %y: f32[4, 16] = Fused(%x, %mask) {body = @y}
-}
-graph @y(%x: f32[4, 16], %mask: f32[1, 16]) -> (%y) fused {
-  %half = constant f32[] [0.5]
-  %0: f32[4, 16] = Mul(%x, %half)
-  %1: f32[4, 16] = Add(%0, %mask)
-  %2: f32[4, 16] = Softmax(%1) {axis = -1}
-  %3: f32[4, 16] = Mul(%2, %half)
-  %y: f32[4, 16] = Add(%3, %x)
-}
 )");
 }
 
 // The loops of a softmax read their operand several times, from scratch where a row fits.
 TEST(FuseElementwise, WhatIsDearBeforeASoftmaxOfShortRows) {
-  expect_groups(R"(graph @main(%x: f32[4, 16]) -> (%y) {
-  %0: f32[4, 16] = Exp(%x)
+  expect_one_group("%x: f32[4, 16]", R"(  %0: f32[4, 16] = Exp(%x)
   %y: f32[4, 16] = Softmax(%0) {axis = -1}
-}
-)",
-                R"(graph @main(%x: f32[4, 16]) -> (%y) {
-  %y: f32[4, 16] = Fused(%x) {body = @y}
-}
-graph @y(%x: f32[4, 16]) -> (%y) fused {
-  %0: f32[4, 16] = Exp(%x)
-  %y: f32[4, 16] = Softmax(%0) {axis = -1}
-}
 )");
 }
 
@@ -168,22 +148,10 @@ graph @main(%x: f32[4, {0}], %n: f32[4, N]) -> (%y) {{
 
 // Its axes become constants of the body.
 TEST(FuseElementwise, AReductionReadsOnce) {
-  expect_groups(R"(graph @main(%x: f32[16, 4, 16]) -> (%y) {
-  %a = constant i64[2] [1, 2]
+  expect_one_group("%x: f32[16, 4, 16]", R"(  %a = constant i64[2] [1, 2]
   %0: f32[16, 4, 16] = Exp(%x)
   %1: f32[16] = ReduceSum(%0, %a) {keepdims = 0}
   %y: f32[16] = Log(%1)
-}
-)",
-                R"(graph @main(%x: f32[16, 4, 16]) -> (%y) {
-  %y: f32[16] = Fused(%x) {body = @y}
-}
-graph @y(%x: f32[16, 4, 16]) -> (%y) fused {
-  %a = constant i64[2] [1, 2]
-  %0: f32[16, 4, 16] = Exp(%x)
-  %1: f32[16] = ReduceSum(%0, %a) {keepdims = 0}
-  %y: f32[16] = Log(%1)
-}
 )");
 }
 
@@ -232,68 +200,39 @@ TEST(FuseElementwise, AVisibleValueThatDoesNotDependOnTheLoops) {
 
 // A residual sum is stored on the way to the normalisation that reads it; later nodes read it too.
 TEST(FuseElementwise, AVisibleRowOfANormalization) {
+  const std::string inputs = "%x: f32[4, 16], %r: f32[4, 16], %s: f32[16], %w: f32[16, 16]";
+  const std::string group = R"(  %0: f32[4, 16] = Add(%x, %r)
+  %1: f32[4, 16] = LayerNormalization(%0, %s) {axis = -1}
+)";
+  const std::string remainder = R"(  %2: f32[4, 16] = MatMul(%1, %w)
+  %y: f32[4, 16] = Sub(%2, %0)
+)";
   expect_groups(
-      R"(graph @main(%x: f32[4, 16], %r: f32[4, 16], %s: f32[16], %w: f32[16, 16]) -> (%y) {
-  %0: f32[4, 16] = Add(%x, %r)
-  %1: f32[4, 16] = LayerNormalization(%0, %s) {axis = -1}
-  %2: f32[4, 16] = MatMul(%1, %w)
-  %y: f32[4, 16] = Sub(%2, %0)
-}
-)",
-      R"(graph @main(%x: f32[4, 16], %r: f32[4, 16], %s: f32[16], %w: f32[16, 16]) -> (%y) {
-  %0: f32[4, 16], %1: f32[4, 16] = Fused(%x, %r, %s) {body = @fused}
-  %2: f32[4, 16] = MatMul(%1, %w)
-  %y: f32[4, 16] = Sub(%2, %0)
-}
-graph @fused(%x: f32[4, 16], %r: f32[4, 16], %s: f32[16]) -> (%0, %1) fused {
-  %0: f32[4, 16] = Add(%x, %r)
-  %1: f32[4, 16] = LayerNormalization(%0, %s) {axis = -1}
-}
-)");
+      graph_of(inputs, group + remainder),
+      graph_of(inputs, "  %0: f32[4, 16], %1: f32[4, 16] = Fused(%x, %r, %s) {body = @fused}\n" +
+                           remainder) +
+          body_of("%x: f32[4, 16], %r: f32[4, 16], %s: f32[16]", group, "fused", "%0, %1"));
 }
 
 // Their readers come after the group.
 TEST(FuseElementwise, SeveralResults) {
-  expect_groups(R"(graph @main(%x: f32[4, 16], %w: f32[16, 16]) -> (%y) {
-  %0: f32[4, 16] = Tanh(%x)
+  const std::string inputs = "%x: f32[4, 16], %w: f32[16, 16]";
+  const std::string group = R"(  %0: f32[4, 16] = Tanh(%x)
   %1: f32[4, 16] = Exp(%0)
-  %2: f32[4, 16] = MatMul(%1, %w)
+)";
+  const std::string remainder = R"(  %2: f32[4, 16] = MatMul(%1, %w)
   %3: f32[4, 16] = MatMul(%0, %w)
   %y: f32[4, 16] = Sub(%2, %3)
-}
-)",
-                R"(graph @main(%x: f32[4, 16], %w: f32[16, 16]) -> (%y) {
-  %0: f32[4, 16], %1: f32[4, 16] = Fused(%x) {body = @fused}
-  %2: f32[4, 16] = MatMul(%1, %w)
-  %3: f32[4, 16] = MatMul(%0, %w)
-  %y: f32[4, 16] = Sub(%2, %3)
-}
-graph @fused(%x: f32[4, 16]) -> (%0, %1) fused {
-  %0: f32[4, 16] = Tanh(%x)
-  %1: f32[4, 16] = Exp(%0)
-}
-)");
+)";
+  expect_groups(graph_of(inputs, group + remainder),
+                graph_of(inputs, "  %0: f32[4, 16], %1: f32[4, 16] = Fused(%x) {body = @fused}\n" +
+                                     remainder) +
+                    body_of("%x: f32[4, 16]", group, "fused", "%0, %1"));
 }
 
 // Rotary positions: every part of the result is computed from its part of the operand.
 TEST(FuseElementwise, SlicesAndAConcat) {
-  expect_groups(R"(graph @main(%x: f32[4, 16], %s: f32[16]) -> (%y) {
-  %a = constant i64[1] [0]
-  %b = constant i64[1] [8]
-  %c = constant i64[1] [16]
-  %one = constant i64[1] [1]
-  %0: f32[4, 8] = Slice(%x, %a, %b, %one)
-  %1: f32[4, 8] = Slice(%x, %b, %c, %one)
-  %2: f32[4, 8] = Neg(%1)
-  %3: f32[4, 16] = Concat(%2, %0) {axis = 1}
-  %y: f32[4, 16] = Mul(%3, %s)
-}
-)",
-                R"(graph @main(%x: f32[4, 16], %s: f32[16]) -> (%y) {
-  %y: f32[4, 16] = Fused(%x, %s) {body = @y}
-}
-graph @y(%x: f32[4, 16], %s: f32[16]) -> (%y) fused {
-  %a = constant i64[1] [0]
+  expect_one_group("%x: f32[4, 16], %s: f32[16]", R"(  %a = constant i64[1] [0]
   %b = constant i64[1] [8]
   %one = constant i64[1] [1]
   %c = constant i64[1] [16]
@@ -302,32 +241,17 @@ graph @y(%x: f32[4, 16], %s: f32[16]) -> (%y) fused {
   %2: f32[4, 8] = Neg(%1)
   %3: f32[4, 16] = Concat(%2, %0) {axis = 1}
   %y: f32[4, 16] = Mul(%3, %s)
-}
 )");
 }
 
 // A gate: both halves are read where they lie.
 TEST(FuseElementwise, ASplitAndAPad) {
-  expect_groups(R"(graph @main(%x: f32[4, 16]) -> (%y) {
-  %p = constant i64[4] [0, 1, 0, 1]
+  expect_one_group("%x: f32[4, 16]", R"(  %p = constant i64[4] [0, 1, 0, 1]
   %0: f32[4, 8], %1: f32[4, 8] = Split(%x) {axis = 1}
   %2: f32[4, 8] = Sigmoid(%0)
   %3: f32[4, 8] = Mul(%2, %1)
   %4: f32[4, 10] = Pad(%3, %p)
   %y: f32[4, 10] = Neg(%4)
-}
-)",
-                R"(graph @main(%x: f32[4, 16]) -> (%y) {
-  %y: f32[4, 10] = Fused(%x) {body = @y}
-}
-graph @y(%x: f32[4, 16]) -> (%y) fused {
-  %p = constant i64[4] [0, 1, 0, 1]
-  %0: f32[4, 8], %1: f32[4, 8] = Split(%x) {axis = 1}
-  %2: f32[4, 8] = Sigmoid(%0)
-  %3: f32[4, 8] = Mul(%2, %1)
-  %4: f32[4, 10] = Pad(%3, %p)
-  %y: f32[4, 10] = Neg(%4)
-}
 )");
 }
 
@@ -392,22 +316,10 @@ TEST(FuseElementwise, ABroadcastValueThatIsDearStaysApart) {
 }
 
 TEST(FuseElementwise, AReshapeBetween) {
-  expect_groups(R"(graph @main(%x: f32[4, 16]) -> (%y) {
-  %s = constant i64[3] [4, 2, 8]
+  expect_one_group("%x: f32[4, 16]", R"(  %s = constant i64[3] [4, 2, 8]
   %0: f32[4, 16] = Neg(%x)
   %1: f32[4, 2, 8] = Reshape(%0, %s)
   %y: f32[4, 2, 8] = Exp(%1)
-}
-)",
-                R"(graph @main(%x: f32[4, 16]) -> (%y) {
-  %y: f32[4, 2, 8] = Fused(%x) {body = @y}
-}
-graph @y(%x: f32[4, 16]) -> (%y) fused {
-  %s = constant i64[3] [4, 2, 8]
-  %0: f32[4, 16] = Neg(%x)
-  %1: f32[4, 2, 8] = Reshape(%0, %s)
-  %y: f32[4, 2, 8] = Exp(%1)
-}
 )");
 }
 
@@ -436,20 +348,9 @@ graph @fused(%0: f32[4, 2, 8]) -> (%2) fused {
 }
 
 TEST(FuseElementwise, APermutationOfWholeRows) {
-  expect_groups(R"(graph @main(%x: f32[4, 2, 8]) -> (%y) {
-  %0: f32[4, 2, 8] = Exp(%x)
+  expect_one_group("%x: f32[4, 2, 8]", R"(  %0: f32[4, 2, 8] = Exp(%x)
   %1: f32[2, 4, 8] = Transpose(%0) {perm = [1, 0, 2]}
   %y: f32[2, 4, 8] = Neg(%1)
-}
-)",
-                R"(graph @main(%x: f32[4, 2, 8]) -> (%y) {
-  %y: f32[2, 4, 8] = Fused(%x) {body = @y}
-}
-graph @y(%x: f32[4, 2, 8]) -> (%y) fused {
-  %0: f32[4, 2, 8] = Exp(%x)
-  %1: f32[2, 4, 8] = Transpose(%0) {perm = [1, 0, 2]}
-  %y: f32[2, 4, 8] = Neg(%1)
-}
 )");
 }
 
@@ -482,40 +383,17 @@ TEST(FuseElementwise, SizesAreLeftToTheHost) {
 }
 
 TEST(FuseElementwise, SymbolicSizes) {
-  expect_groups(R"(symbol N = dim(@main, %x, 0) in [1, *]
-graph @main(%x: f32[N, 16], %b: f32[16]) -> (%y) {
-  %0: f32[N, 16] = Add(%x, %b)
+  expect_one_group("%x: f32[N, 16], %b: f32[16]", R"(  %0: f32[N, 16] = Add(%x, %b)
   %1: f32[N, 16] = Softmax(%0) {axis = -1}
   %y: f32[N, 16] = Mul(%1, %x)
-}
 )",
-                R"(symbol N = dim(@main, %x, 0) in [1, *]
-graph @main(%x: f32[N, 16], %b: f32[16]) -> (%y) {
-  %y: f32[N, 16] = Fused(%x, %b) {body = @y}
-}
-graph @y(%x: f32[N, 16], %b: f32[16]) -> (%y) fused {
-  %0: f32[N, 16] = Add(%x, %b)
-  %1: f32[N, 16] = Softmax(%0) {axis = -1}
-  %y: f32[N, 16] = Mul(%1, %x)
-}
-)");
+                   "%y", "symbol N = dim(@main, %x, 0) in [1, *]\n");
 }
 
 TEST(FuseElementwise, AnotherTypeOfHalfFloatsAndACast) {
-  expect_groups(R"(graph @main(%x: f16[4, 16]) -> (%y) {
-  %0: f16[4, 16] = Neg(%x)
+  expect_one_group("%x: f16[4, 16]", R"(  %0: f16[4, 16] = Neg(%x)
   %1: f32[4, 16] = Cast(%0) {to = 1}
   %y: f32[4, 16] = Exp(%1)
-}
-)",
-                R"(graph @main(%x: f16[4, 16]) -> (%y) {
-  %y: f32[4, 16] = Fused(%x) {body = @y}
-}
-graph @y(%x: f16[4, 16]) -> (%y) fused {
-  %0: f16[4, 16] = Neg(%x)
-  %1: f32[4, 16] = Cast(%0) {to = 1}
-  %y: f32[4, 16] = Exp(%1)
-}
 )");
 }
 

@@ -1,15 +1,18 @@
 #include <gtest/gtest.h>
 
-#include "stages/optimize/fusion/fusion.h"
-#include "stages/optimize/testing/rewrites.h"
+#include "stages/optimize/testing/fusion_graphs.h"
 
 namespace sluice {
 namespace {
 
+// Expects that the nodes become one; `remainder`: what follows its operand.
+void expect_gelu(const std::string& nodes, const std::string& remainder = "") {
+  expect_rewrite(fuse_gelu, graph_of(kRows, nodes),
+                 graph_of(kRows, "  %y: f32[4, 8] = Gelu(%x)" + remainder + "\n"));
+}
+
 TEST(FuseGelu, FactorsInTheOrderOfExporters) {
-  expect_rewrite(fuse_gelu,
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %root = constant f32[] [1.4142135]
+  expect_gelu(R"(  %root = constant f32[] [1.4142135]
   %one = constant f32[] [1]
   %half = constant f32[] [0.5]
   %0: f32[4, 8] = Div(%x, %root) from "gelu"
@@ -17,18 +20,12 @@ TEST(FuseGelu, FactorsInTheOrderOfExporters) {
   %2: f32[4, 8] = Add(%1, %one)
   %3: f32[4, 8] = Mul(%x, %2)
   %y: f32[4, 8] = Mul(%3, %half)
-}
 )",
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %y: f32[4, 8] = Gelu(%x) from "gelu"
-}
-)");
+              R"( from "gelu")");
 }
 
 TEST(FuseGelu, HalfFirst) {
-  expect_rewrite(fuse_gelu,
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %root = constant f32[] [0.70710677]
+  expect_gelu(R"(  %root = constant f32[] [0.70710677]
   %one = constant f32[] [1]
   %half = constant f32[] [0.5]
   %0: f32[4, 8] = Mul(%half, %x)
@@ -36,11 +33,6 @@ TEST(FuseGelu, HalfFirst) {
   %2: f32[4, 8] = Erf(%1)
   %3: f32[4, 8] = Add(%one, %2)
   %y: f32[4, 8] = Mul(%0, %3)
-}
-)",
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %y: f32[4, 8] = Gelu(%x)
-}
 )");
 }
 
@@ -68,9 +60,7 @@ TEST(FuseGelu, HalfOnTheSumAndAnOperandThatIsAProduct) {
 }
 
 TEST(FuseGelu, TanhOfACube) {
-  expect_rewrite(fuse_gelu,
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %three = constant f32[] [3]
+  expect_gelu(R"(  %three = constant f32[] [3]
   %cube = constant f32[] [0.044715]
   %scale = constant f32[] [0.7978846]
   %one = constant f32[] [1]
@@ -83,18 +73,12 @@ TEST(FuseGelu, TanhOfACube) {
   %5: f32[4, 8] = Add(%4, %one)
   %6: f32[4, 8] = Mul(%x, %half)
   %y: f32[4, 8] = Mul(%6, %5)
-}
 )",
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %y: f32[4, 8] = Gelu(%x) {approximate = "tanh"}
-}
-)");
+              R"( {approximate = "tanh"})");
 }
 
 TEST(FuseGelu, TanhOfAFactoredPolynomial) {
-  expect_rewrite(fuse_gelu,
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %scale = constant f32[] [0.7978846]
+  expect_gelu(R"(  %scale = constant f32[] [0.7978846]
   %cube = constant f32[] [0.044715]
   %one = constant f32[] [1]
   %half = constant f32[] [0.5]
@@ -107,12 +91,8 @@ TEST(FuseGelu, TanhOfAFactoredPolynomial) {
   %6: f32[4, 8] = Add(%one, %5)
   %7: f32[4, 8] = Mul(%half, %6)
   %y: f32[4, 8] = Mul(%7, %x)
-}
 )",
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %y: f32[4, 8] = Gelu(%x) {approximate = "tanh"}
-}
-)");
+              R"( {approximate = "tanh"})");
 }
 
 TEST(FuseGelu, OtherConstantsAreOtherFunctions) {

@@ -1,33 +1,28 @@
 #include <gtest/gtest.h>
 
-#include "stages/optimize/fusion/fusion.h"
-#include "stages/optimize/testing/rewrites.h"
+#include "stages/optimize/testing/fusion_graphs.h"
 
 namespace sluice {
 namespace {
 
+void expect_hard_swish(const std::string& nodes) {
+  expect_rewrite(fuse_hard_swish, graph_of(kRows, nodes),
+                 graph_of(kRows, "  %y: f32[4, 8] = HardSwish(%x)\n"));
+}
+
 TEST(FuseHardSwish, ClipAfterTheProduct) {
-  expect_rewrite(fuse_hard_swish,
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %three = constant f32[] [3]
+  expect_hard_swish(R"(  %three = constant f32[] [3]
   %zero = constant f32[] [0]
   %six = constant f32[] [6]
   %0: f32[4, 8] = Add(%x, %three)
   %1: f32[4, 8] = Clip(%0, %zero, %six)
   %2: f32[4, 8] = Mul(%x, %1)
   %y: f32[4, 8] = Div(%2, %six)
-}
-)",
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %y: f32[4, 8] = HardSwish(%x)
-}
 )");
 }
 
 TEST(FuseHardSwish, ClipBeforeTheProduct) {
-  expect_rewrite(fuse_hard_swish,
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %three = constant f32[] [3]
+  expect_hard_swish(R"(  %three = constant f32[] [3]
   %zero = constant f32[] [0]
   %six = constant f32[] [6]
   %sixth = constant f32[] [0.16666667]
@@ -35,24 +30,12 @@ TEST(FuseHardSwish, ClipBeforeTheProduct) {
   %1: f32[4, 8] = Clip(%0, %zero, %six)
   %2: f32[4, 8] = Mul(%1, %sixth)
   %y: f32[4, 8] = Mul(%2, %x)
-}
-)",
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %y: f32[4, 8] = HardSwish(%x)
-}
 )");
 }
 
 TEST(FuseHardSwish, HardSigmoid) {
-  expect_rewrite(fuse_hard_swish,
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %0: f32[4, 8] = HardSigmoid(%x) {alpha = 0.16666667}
+  expect_hard_swish(R"(  %0: f32[4, 8] = HardSigmoid(%x) {alpha = 0.16666667}
   %y: f32[4, 8] = Mul(%0, %x)
-}
-)",
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %y: f32[4, 8] = HardSwish(%x)
-}
 )");
 }
 

@@ -1,39 +1,29 @@
 #include <gtest/gtest.h>
 
-#include "stages/optimize/fusion/fusion.h"
-#include "stages/optimize/testing/rewrites.h"
+#include "stages/optimize/testing/fusion_graphs.h"
 
 namespace sluice {
 namespace {
 
+void expect_mish(const std::string& nodes) {
+  expect_rewrite(fuse_mish, graph_of(kRows, nodes),
+                 graph_of(kRows, "  %y: f32[4, 8] = Mish(%x)\n"));
+}
+
 TEST(FuseMish, Softplus) {
-  expect_rewrite(fuse_mish,
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %0: f32[4, 8] = Softplus(%x)
+  expect_mish(R"(  %0: f32[4, 8] = Softplus(%x)
   %1: f32[4, 8] = Tanh(%0)
   %y: f32[4, 8] = Mul(%x, %1)
-}
-)",
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %y: f32[4, 8] = Mish(%x)
-}
 )");
 }
 
 TEST(FuseMish, LogarithmOfASum) {
-  expect_rewrite(fuse_mish,
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %one = constant f32[] [1]
+  expect_mish(R"(  %one = constant f32[] [1]
   %0: f32[4, 8] = Exp(%x)
   %1: f32[4, 8] = Add(%0, %one)
   %2: f32[4, 8] = Log(%1)
   %3: f32[4, 8] = Tanh(%2)
   %y: f32[4, 8] = Mul(%3, %x)
-}
-)",
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %y: f32[4, 8] = Mish(%x)
-}
 )");
 }
 

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "stages/optimize/fusion/fusion.h"
-#include "stages/optimize/testing/rewrites.h"
+#include "stages/optimize/testing/fusion_graphs.h"
 
 namespace sluice {
 namespace {
@@ -43,47 +42,31 @@ graph @y(%x: u8[1, 2, 4, 4], %w: i8[3, 2, 1, 1], %s: f32[3], %b: f32[3]) -> (%y)
 }
 
 TEST(FuseQuantizedContraction, WithoutQuantizationTheResultIsReal) {
-  expect_rewrite(fuse_quantized_contraction,
-                 R"(graph @main(%x: i8[4, 3]) -> (%y) {
-  %w = constant i8[3, 2] [1, 2, 3, 4, 5, 6]
-  %s = constant f32[] [0.5]
+  const std::string inputs = "%x: i8[4, 3]";
+  const std::string kept = "  %w = constant i8[3, 2] [1, 2, 3, 4, 5, 6]\n";
+  const std::string nodes = R"(  %s = constant f32[] [0.5]
   %0: f32[4, 3] = DequantizeLinear(%x, %s)
   %1: f32[3, 2] = DequantizeLinear(%w, %s)
   %y: f32[4, 2] = MatMul(%0, %1)
-}
-)",
-                 R"(graph @main(%x: i8[4, 3]) -> (%y) {
-  %w = constant i8[3, 2] [1, 2, 3, 4, 5, 6]
-  %y: f32[4, 2] = Fused(%x, %w) {anchor = 2, body = @y}
-}
-graph @y(%x: i8[4, 3], %w: i8[3, 2]) -> (%y) fused {
-  %s = constant f32[] [0.5]
-  %0: f32[4, 3] = DequantizeLinear(%x, %s)
-  %1: f32[3, 2] = DequantizeLinear(%w, %s)
-  %y: f32[4, 2] = MatMul(%0, %1)
-}
-)");
+)";
+  expect_rewrite(
+      fuse_quantized_contraction, graph_of(inputs, kept + nodes),
+      graph_of(inputs, kept + "  %y: f32[4, 2] = Fused(%x, %w) {anchor = 2, body = @y}\n") +
+          body_of("%x: i8[4, 3], %w: i8[3, 2]", nodes));
 }
 
 TEST(FuseQuantizedContraction, SumsOfIntegersThatAreCast) {
-  expect_rewrite(fuse_quantized_contraction,
-                 R"(graph @main(%x: u8[4, 3], %zero: u8[], %s: f32[]) -> (%y) {
-  %w = constant i8[3, 2] [1, 2, 3, 4, 5, 6]
-  %0: i32[4, 2] = MatMulInteger(%x, %w, %zero)
+  const std::string inputs = "%x: u8[4, 3], %zero: u8[], %s: f32[]";
+  const std::string kept = "  %w = constant i8[3, 2] [1, 2, 3, 4, 5, 6]\n";
+  const std::string nodes = R"(  %0: i32[4, 2] = MatMulInteger(%x, %w, %zero)
   %1: f32[4, 2] = Cast(%0) {to = 1}
   %y: f32[4, 2] = Mul(%1, %s)
-}
-)",
-                 R"(graph @main(%x: u8[4, 3], %zero: u8[], %s: f32[]) -> (%y) {
-  %w = constant i8[3, 2] [1, 2, 3, 4, 5, 6]
-  %y: f32[4, 2] = Fused(%x, %w, %zero, %s) {anchor = 0, body = @y}
-}
-graph @y(%x: u8[4, 3], %w: i8[3, 2], %zero: u8[], %s: f32[]) -> (%y) fused {
-  %0: i32[4, 2] = MatMulInteger(%x, %w, %zero)
-  %1: f32[4, 2] = Cast(%0) {to = 1}
-  %y: f32[4, 2] = Mul(%1, %s)
-}
-)");
+)";
+  expect_rewrite(
+      fuse_quantized_contraction, graph_of(inputs, kept + nodes),
+      graph_of(inputs,
+               kept + "  %y: f32[4, 2] = Fused(%x, %w, %zero, %s) {anchor = 0, body = @y}\n") +
+          body_of("%x: u8[4, 3], %w: i8[3, 2], %zero: u8[], %s: f32[]", nodes));
 }
 
 TEST(FuseQuantizedContraction, LeavesScalesAlongTheReduction) {
@@ -99,24 +82,15 @@ TEST(FuseQuantizedContraction, LeavesScalesAlongTheReduction) {
 }
 
 TEST(FuseQuantizedContraction, WeightsThatAreNoConstant) {
-  expect_rewrite(fuse_quantized_contraction,
-                 R"(graph @main(%x: i8[2, 4, 3], %w: i8[2, 3, 2]) -> (%y) {
-  %t = constant f32[] [0.5]
+  const std::string inputs = "%x: i8[2, 4, 3], %w: i8[2, 3, 2]";
+  const std::string nodes = R"(  %t = constant f32[] [0.5]
   %0: f32[2, 4, 3] = DequantizeLinear(%x, %t)
   %1: f32[2, 3, 2] = DequantizeLinear(%w, %t)
   %y: f32[2, 4, 2] = MatMul(%0, %1)
-}
-)",
-                 R"(graph @main(%x: i8[2, 4, 3], %w: i8[2, 3, 2]) -> (%y) {
-  %y: f32[2, 4, 2] = Fused(%x, %w) {anchor = 2, body = @y}
-}
-graph @y(%x: i8[2, 4, 3], %w: i8[2, 3, 2]) -> (%y) fused {
-  %t = constant f32[] [0.5]
-  %0: f32[2, 4, 3] = DequantizeLinear(%x, %t)
-  %1: f32[2, 3, 2] = DequantizeLinear(%w, %t)
-  %y: f32[2, 4, 2] = MatMul(%0, %1)
-}
-)");
+)";
+  expect_rewrite(fuse_quantized_contraction, graph_of(inputs, nodes),
+                 graph_of(inputs, "  %y: f32[2, 4, 2] = Fused(%x, %w) {anchor = 2, body = @y}\n") +
+                     body_of(inputs, nodes));
 }
 
 // Such sums may be computed in pieces, after which nothing else is done.

@@ -1,76 +1,47 @@
 #include <gtest/gtest.h>
 
-#include "stages/optimize/fusion/fusion.h"
-#include "stages/optimize/testing/rewrites.h"
+#include "stages/optimize/testing/fusion_graphs.h"
 
 namespace sluice {
 namespace {
 
-TEST(FuseSoftmax, Quotient) {
-  expect_rewrite(fuse_softmax,
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %a = constant i64[1] [-1]
+// Powers %2 of the rows without their maximum, and the sums %3 of the powers.
+constexpr char kPowers[] = R"(  %a = constant i64[1] [-1]
   %0: f32[4, 1] = ReduceMax(%x, %a) {keepdims = 1}
   %1: f32[4, 8] = Sub(%x, %0)
   %2: f32[4, 8] = Exp(%1)
   %3: f32[4, 1] = ReduceSum(%2, %a) {keepdims = 1}
-  %y: f32[4, 8] = Div(%2, %3)
+)";
+
+void expect_softmax(const std::string& nodes, const std::string& op) {
+  expect_rewrite(fuse_softmax, graph_of(kRows, nodes),
+                 graph_of(kRows, "  %y: f32[4, 8] = " + op + "(%x) {axis = 1}\n"));
 }
-)",
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %y: f32[4, 8] = Softmax(%x) {axis = 1}
-}
-)");
+
+TEST(FuseSoftmax, Quotient) {
+  expect_softmax(std::string(kPowers) + "  %y: f32[4, 8] = Div(%2, %3)\n", "Softmax");
 }
 
 TEST(FuseSoftmax, ProductWithAReciprocal) {
-  expect_rewrite(fuse_softmax,
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %a = constant i64[1] [-1]
-  %0: f32[4, 1] = ReduceMax(%x, %a) {keepdims = 1}
-  %1: f32[4, 8] = Sub(%x, %0)
-  %2: f32[4, 8] = Exp(%1)
-  %3: f32[4, 1] = ReduceSum(%2, %a) {keepdims = 1}
-  %4: f32[4, 1] = Reciprocal(%3)
+  expect_softmax(std::string(kPowers) + R"(  %4: f32[4, 1] = Reciprocal(%3)
   %y: f32[4, 8] = Mul(%2, %4)
-}
 )",
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %y: f32[4, 8] = Softmax(%x) {axis = 1}
-}
-)");
+                 "Softmax");
 }
 
 TEST(FuseSoftmax, LogarithmOfTheSum) {
-  expect_rewrite(fuse_softmax,
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %a = constant i64[1] [-1]
-  %0: f32[4, 1] = ReduceMax(%x, %a) {keepdims = 1}
-  %1: f32[4, 8] = Sub(%x, %0)
-  %2: f32[4, 8] = Exp(%1)
-  %3: f32[4, 1] = ReduceSum(%2, %a) {keepdims = 1}
-  %4: f32[4, 1] = Log(%3)
+  expect_softmax(std::string(kPowers) + R"(  %4: f32[4, 1] = Log(%3)
   %y: f32[4, 8] = Sub(%1, %4)
-}
 )",
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %y: f32[4, 8] = LogSoftmax(%x) {axis = 1}
-}
-)");
+                 "LogSoftmax");
 }
 
 TEST(FuseSoftmax, LogSumExp) {
-  expect_rewrite(fuse_softmax,
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %a = constant i64[1] [-1]
+  expect_softmax(R"(  %a = constant i64[1] [-1]
   %0: f32[4, 1] = ReduceLogSumExp(%x, %a) {keepdims = 1}
   %y: f32[4, 8] = Sub(%x, %0)
-}
 )",
-                 R"(graph @main(%x: f32[4, 8]) -> (%y) {
-  %y: f32[4, 8] = LogSoftmax(%x) {axis = 1}
-}
-)");
+                 "LogSoftmax");
 }
 
 TEST(FuseSoftmax, AnotherAxisStays) {
@@ -98,16 +69,10 @@ TEST(FuseSoftmax, TwoAxesStay) {
 }
 
 TEST(FuseSoftmax, AMaximumThatIsReadElsewhereStays) {
-  expect_unchanged(fuse_softmax, R"(graph @main(%x: f32[4, 8]) -> (%y, %z) {
-  %a = constant i64[1] [-1]
-  %0: f32[4, 1] = ReduceMax(%x, %a) {keepdims = 1}
-  %1: f32[4, 8] = Sub(%x, %0)
-  %2: f32[4, 8] = Exp(%1)
-  %3: f32[4, 1] = ReduceSum(%2, %a) {keepdims = 1}
-  %y: f32[4, 8] = Div(%2, %3)
+  const std::string nodes = std::string(kPowers) + R"(  %y: f32[4, 8] = Div(%2, %3)
   %z: f32[4, 1] = Neg(%0)
-}
-)");
+)";
+  expect_unchanged(fuse_softmax, graph_of(kRows, nodes, "%y, %z"));
 }
 
 }  // namespace

@@ -1,26 +1,22 @@
 #include <gtest/gtest.h>
 
-#include "stages/optimize/fusion/fusion.h"
-#include "stages/optimize/testing/rewrites.h"
+#include "stages/optimize/testing/fusion_graphs.h"
 
 namespace sluice {
 namespace {
 
 TEST(FuseTransposedOperands, Keys) {
-  expect_rewrite(fuse_transposed_operands,
-                 R"(graph @main(%q: f32[1, 2, 3, 4], %k: f32[1, 2, 5, 4]) -> (%y) {
-  %0: f32[1, 2, 4, 5] = Transpose(%k) {perm = [0, 1, 3, 2]} from "turn"
+  const std::string inputs = "%q: f32[1, 2, 3, 4], %k: f32[1, 2, 5, 4]";
+  const std::string nodes =
+      R"(  %0: f32[1, 2, 4, 5] = Transpose(%k) {perm = [0, 1, 3, 2]} from "turn"
   %y: f32[1, 2, 3, 5] = MatMul(%q, %0) from "product"
-}
-)",
-                 R"(graph @main(%q: f32[1, 2, 3, 4], %k: f32[1, 2, 5, 4]) -> (%y) {
-  %y: f32[1, 2, 3, 5] = Fused(%q, %k) {anchor = 1, body = @y} from "turn", "product"
-}
-graph @y(%q: f32[1, 2, 3, 4], %k: f32[1, 2, 5, 4]) -> (%y) fused {
-  %0: f32[1, 2, 4, 5] = Transpose(%k) {perm = [0, 1, 3, 2]} from "turn"
-  %y: f32[1, 2, 3, 5] = MatMul(%q, %0) from "product"
-}
-)");
+)";
+  expect_rewrite(
+      fuse_transposed_operands, graph_of(inputs, nodes),
+      graph_of(
+          inputs,
+          R"(  %y: f32[1, 2, 3, 5] = Fused(%q, %k) {anchor = 1, body = @y} from "turn", "product"
+)") + body_of(inputs, nodes));
 }
 
 TEST(FuseTransposedOperands, BothOperandsOfAnAnchorWithAnEpilogue) {

@@ -5,15 +5,9 @@
 
 #include <string>
 
-#include "stages/optimize/fusion/fusion.h"
-#include "stages/optimize/testing/rewrites.h"
+#include "stages/optimize/testing/fusion_graphs.h"
 
 namespace sluice {
-
-inline std::string graph_of(const std::string& inputs, const std::string& nodes,
-                            const std::string& outputs = "%y") {
-  return "graph @main(" + inputs + ") -> (" + outputs + ") {\n" + nodes + "}\n";
-}
 
 inline constexpr char kInputs[] = "%q: f32[2, 3, 4, 16], %k: f32[2, 3, 4, 16], %v: f32[2, 3, 4, 8]";
 inline constexpr char kProduct[] = R"(  %kt: f32[2, 3, 16, 4] = Transpose(%k) {perm = [0, 1, 3, 2]}
@@ -22,6 +16,20 @@ inline constexpr char kProduct[] = R"(  %kt: f32[2, 3, 16, 4] = Transpose(%k) {p
 inline constexpr char kWeighted[] = R"(  %w: f32[2, 3, 4, 4] = Softmax(%t) {axis = -1}
   %y: f32[2, 3, 4, 8] = MatMul(%w, %v)
 )";
+
+// The same of the product itself.
+inline constexpr char kUnscaled[] = R"(  %w: f32[2, 3, 4, 4] = Softmax(%s)
+  %y: f32[2, 3, 4, 8] = MatMul(%w, %v)
+)";
+
+// The three heads of size 4 of an operand: %qh of %q. `turned`: rows and sizes are exchanged.
+inline std::string split_heads(const std::string& name, const std::string& batch,
+                               const std::string& rows, bool turned = false) {
+  const std::string heads = batch + ", 3, " + (turned ? "4, " + rows : rows + ", 4");
+  return "  %" + name + "4: f32[" + batch + ", " + rows + ", 3, 4] = Reshape(%" + name +
+         ", %split)\n  %" + name + "h: f32[" + heads + "] = Transpose(%" + name +
+         "4) {perm = [0, 2, " + (turned ? "3, 1" : "1, 3") + "]}\n";
+}
 
 // The product %s, nodes that make %t of it, and the sum of values with the weights.
 inline std::string around(const std::string& constants, const std::string& nodes) {
@@ -49,10 +57,6 @@ inline void expect_kept(const std::string& inputs, const std::string& nodes,
                         const std::string& outputs = "%y") {
   SCOPED_TRACE(nodes);
   expect_unchanged(fuse_attention, graph_of(inputs, nodes, outputs));
-}
-
-inline std::string constant(const std::string& name, const std::string& number) {
-  return "  %" + name + " = constant f32[] [" + number + "]\n";
 }
 
 // Conditions on an input: about half of the keys are hidden.
