@@ -4,20 +4,16 @@
 usage: annotations_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
 import json
-import os
 import sys
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
+from models import floats, save
 from programs import STAGES, ProgramCase, need
 
 PROFILE = "--profile=cpu-generic"  # runs everywhere
-
-
-def floats(name, dims):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
 
 
 def save_choice(path):
@@ -28,12 +24,7 @@ def save_choice(path):
     yes = branch("yes", helper.make_node("Add", ["x", "x"], ["yes_y"], "twice"))
     no = branch("no", helper.make_node("Neg", ["x"], ["no_y"], "negative"))
     node = helper.make_node("If", ["c"], ["y"], "choice", then_branch=yes, else_branch=no)
-    graph = helper.make_graph([node], "g", [floats("x", [4])], [floats("y", [4])],
-                              [numpy_helper.from_array(np.array(True), "c")])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
+    save(path, [node], [floats("x", [4])], [floats("y", [4])], {"c": True})
 
 
 class Annotations(ProgramCase):
@@ -45,16 +36,14 @@ class Annotations(ProgramCase):
     def test_an_if_with_a_constant_condition_is_kept(self):
         model, om = self.path("choice.onnx"), self.path("choice.om")
         save_choice(model)
-        np.save(self.path("x.npy"), np.array([1, -2, 3, 0.5], np.float32))
+        inputs = self.bindings({"x": np.array([1, -2, 3, 0.5], np.float32)})
         keep = self.rules({"op": "If", "set": {"keep": True}})
         for options, ops in (((), []), ((keep,), ["If"])):
             report = json.loads(self.program(0, "sluice-check", model, PROFILE, "--format=json",
                                              *options))
             self.assertEqual([node["op"] for node in report["host_nodes"]], ops)
             self.program(0, "sluice-compile", "-q", model, "-o", om, PROFILE, *options)
-            self.program(0, "sluice-loader", om, "--input=x=" + self.path("x.npy"),
-                         "--output-dir=" + self.path("out"))
-            np.testing.assert_array_equal(np.load(os.path.join(self.path("out"), "y.npy")),
+            np.testing.assert_array_equal(self.outputs_of("sluice-loader", om, *inputs)["y"],
                                           np.array([2, -4, 6, 1], np.float32))
 
 

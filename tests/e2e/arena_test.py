@@ -8,43 +8,32 @@ import ctypes
 import os
 import re
 import resource
-import subprocess
 import sys
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
+from models import floats, save
 from programs import STAGES, ProgramCase, need
 
 COUNT_ARENA_BYTES = 8
 
 
-def floats(name, dims):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-
-
-def weights(name, *dims):
-    return numpy_helper.from_array(np.random.default_rng(len(name))
-                                   .standard_normal(dims, np.float32), name)
+def weight(*dims):
+    return np.random.default_rng(len(dims)).standard_normal(dims, np.float32)
 
 
 class Arena(ProgramCase):
-    def compile(self, nodes, inputs, outputs, initializers, *options):
-        model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, initializers),
-                                  opset_imports=[helper.make_opsetid("", 13)])
-        model.ir_version = 8
-        with open(self.path("m.onnx"), "wb") as file:
-            file.write(model.SerializeToString())
+    def compile(self, nodes, inputs, outputs, constants, *options):
+        save(self.path("m.onnx"), nodes, inputs, outputs, constants)
         self.program(0, "sluice-compile", "-q", "--profile=cpu-avx2", *options, self.path("m.onnx"),
                      "-o", self.path("m.om"))
 
     def run_within(self, addresses, *arguments):
-        return subprocess.run([os.path.join(self.programs, "sluice-loader"), self.path("m.om"),
-                               "--random", "--threads=1", *arguments],
-                              capture_output=True, text=True, timeout=120,
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS,
-                                                                    (addresses, addresses)))
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (addresses, addresses))
+        return self.run_program("sluice-loader", self.path("m.om"), "--random", "--threads=1",
+                                *arguments, preexec_fn=limit)
 
     def products(self, rows):
         """Four products: of 36000 rows the widest result has 589,824,000 bytes, which is more than
@@ -53,7 +42,7 @@ class Arena(ProgramCase):
         nodes = [helper.make_node("MatMul", [f"v{k}" if k else "x", f"w{k}"], [f"v{k + 1}"],
                                   f"product{k}") for k in range(4)]
         ends = [floats("x", [rows, 64])], [floats("v4", [rows, 16])]
-        return [nodes, *ends, [weights(f"w{k}", *sizes[k:k + 2]) for k in range(4)]]
+        return [nodes, *ends, {f"w{k}": weight(*sizes[k:k + 2]) for k in range(4)}]
 
     def test_a_bounded_part_takes_the_bytes_of_its_bound(self):
         self.compile(*self.products("n"), "--dim=n=1..36000")
@@ -73,14 +62,14 @@ class Arena(ProgramCase):
 
     def test_parts_share_the_arena_that_is_counted(self):
         """Two parts around the indices of what is not zero, whose number only a run knows."""
-        nodes, inputs, outputs, initializers = self.products(256)
+        nodes, inputs, _, constants = self.products(256)
         nodes += [helper.make_node("NonZero", ["v4"], ["where"]),
                   helper.make_node("Cast", ["where"], ["float"], to=TensorProto.FLOAT),
                   helper.make_node("ReduceMax", ["float"], ["most"], keepdims=1)]
         nodes.append(helper.make_node("Add", ["x", "most"], ["u0"]))
         nodes += [helper.make_node("MatMul", [f"u{k}", f"w{k}"], [f"u{k + 1}"], f"again{k}")
                   for k in range(4)]
-        self.compile(nodes, inputs, [floats("u4", [256, 16])], initializers)
+        self.compile(nodes, inputs, [floats("u4", [256, 16])], constants)
         arenas = [int(text) for text in re.findall(r"arena: (\d+) bytes",
                                                    self.program(0, "sluice-show", "--summary",
                                                                 self.path("m.om")))]
@@ -102,7 +91,7 @@ class Arena(ProgramCase):
                  helper.make_node("Cos", ["t"], ["y"], "cos")]
         dims = [1, 16, 32, 32]
         self.compile(nodes, [floats("x", dims)], [floats("y", dims)],
-                     [weights("w1", 16, 16, 1, 1), weights("w2", 16, 16, 1, 1)])
+                     {"w1": weight(16, 16, 1, 1), "w2": weight(16, 16, 1, 1)})
         arena, live = map(int, re.match(r"arena_bytes (\d+) live_bytes (\d+)",
                                         self.program(0, "sluice-verify", "--memory",
                                                      self.path("m.om"))).groups())

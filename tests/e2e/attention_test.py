@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from models import model_of
 from programs import ProgramCase, need
 
 MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts/models")
@@ -76,10 +77,9 @@ def halved_model(data):
     for value in [*graph.input, *graph.output]:
         if value.type.tensor_type.elem_type == TensorProto.FLOAT:
             value.type.tensor_type.elem_type = TensorProto.FLOAT16
-    made = helper.make_graph(nodes, "g", graph.input, graph.output,
-                             [halved_tensor(tensor) for tensor in graph.initializer])
-    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
-    return model.SerializeToString()
+    return model_of(nodes, graph.input, graph.output,
+                    [halved_tensor(tensor) for tensor in graph.initializer],
+                    opset=16).SerializeToString()
 
 
 class Attention(ProgramCase):

@@ -15,46 +15,30 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from programs import STAGES, need
+import models
+from models import external, model_of, model_of_graph, value
+from programs import STAGES, ProgramCase, bytes_of, need
 
-PROGRAMS = None
 PROFILE = "--profile=cpu-generic"
 DEEP = 10000
 NOBODY = 65534
 
 
 def program(name):
-    return os.path.join(PROGRAMS, "sluice-" + name)
-
-
-def value(name, dims, kind=TensorProto.FLOAT):
-    return helper.make_tensor_value_info(name, kind, dims)
+    return os.path.join(ProgramCase.programs, "sluice-" + name)
 
 
 def constant(name, elements, dtype=np.int64):
-    return numpy_helper.from_array(np.array(elements, dtype), name)
+    return models.constant(name, np.array(elements, dtype))
 
 
-def external(name, dims, location, **where):
-    tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=dims,
-                         data_location=TensorProto.EXTERNAL)
-    for key, text in {"location": location, **where}.items():
-        entry = tensor.external_data.add()
-        entry.key, entry.value = key, str(text)
-    return tensor
-
-
-def model_bytes(nodes, inputs, outputs, constants=()):
-    graph = helper.make_graph(nodes, "g", inputs, outputs, list(constants))
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    return model.SerializeToString()
+def model_bytes(*parts):
+    return model_of(*parts).SerializeToString()
 
 
 def small_model():
@@ -137,8 +121,7 @@ def chained_functions(depth):
         functions.append(helper.make_function("d", "f%d" % k, ["a"], ["b"], [node], opsets))
     graph = helper.make_graph([helper.make_node("f0", ["x"], ["y"], "n", domain="d")], "g",
                               [value("x", [1])], [value("y", [1])])
-    return helper.make_model(graph, functions=functions, opset_imports=opsets,
-                             ir_version=8).SerializeToString()
+    return model_of_graph(graph, functions=functions, domains={"d": 1}).SerializeToString()
 
 
 def nested_bodies(depth):
@@ -154,10 +137,10 @@ def nested_bodies(depth):
     return "".join(text)
 
 
-class BadInput(unittest.TestCase):
+class BadInput(ProgramCase):
     def setUp(self):
-        self.folder = os.path.realpath(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
+        self.folder = os.path.realpath(self.folder)
 
     def path(self, name, content=None):
         path = os.path.join(self.folder, name)
@@ -166,10 +149,6 @@ class BadInput(unittest.TestCase):
             with open(path, "wb") as file:
                 file.write(content if isinstance(content, bytes) else content.encode())
         return path
-
-    def bytes_of(self, path):
-        with open(path, "rb") as file:
-            return file.read()
 
     def files(self):
         return sorted(os.path.join(where, name) for where, _, names in os.walk(self.folder)
@@ -254,7 +233,7 @@ class BadInput(unittest.TestCase):
         model, graphs, text, om = self.compiled()
         part = self.path("part")
         for kind, path in (("onnx", model), ("graph", graphs[3]), ("om", om), ("text", text)):
-            whole = self.bytes_of(path)
+            whole = bytes_of(path)
             for size in (1, 7, 64, 127, 128, 129, len(whole) // 3, len(whole) // 2, len(whole) - 9,
                          len(whole) - 1):
                 self.path("part", whole[:size])
@@ -272,7 +251,7 @@ class BadInput(unittest.TestCase):
         for kind, path in (("onnx", model), ("graph", graphs[0]), ("graph", graphs[3]), ("om", om),
                            ("text", text)):
             for _ in range(12):
-                content = bytearray(self.bytes_of(path))
+                content = bytearray(bytes_of(path))
                 where = chance.randrange(min(len(content), 2000))
                 content[where] ^= 1 << chance.randrange(8)
                 flipped = self.path("flipped", bytes(content))
@@ -346,7 +325,7 @@ class BadInput(unittest.TestCase):
         self.succeeds("compile", "-q", PROFILE, model, "-o", self.path("model.om"), "--dump-dir",
                       self.path("dump"))
         shutil.copy(self.path("dump/4-subgraph-optimize.sg"), graph)
-        product = self.bytes_of(self.path("model.om"))
+        product = bytes_of(self.path("model.om"))
         changed = bytes([weights[0] ^ 1]) + weights[1:]
         for content, how in ((None, "moved"), (weights[:-8], "cut"), (changed, "changed")):
             os.remove(self.path("w.bin"))
@@ -359,7 +338,7 @@ class BadInput(unittest.TestCase):
                 self.path("w.bin", weights)
         self.path("w.bin", weights)
         self.succeeds("build", "--model", model, graph, "-o", out)
-        self.assertEqual(self.bytes_of(out), product)
+        self.assertEqual(bytes_of(out), product)
 
     def test_verify_segments_finds_other_bytes(self):
         """What a changed file with the old time hides: only a hash shows it."""
@@ -368,7 +347,7 @@ class BadInput(unittest.TestCase):
         status = os.stat(self.path("w.bin"))
         self.succeeds("compile", "-q", PROFILE, self.external_model("m.onnx", "w.bin"), "-o",
                       self.path("model.om"), "--dump-dir", self.path("dump"))
-        product = self.bytes_of(self.path("model.om"))
+        product = bytes_of(self.path("model.om"))
         self.path("w.bin", bytes([weights[0] ^ 1]) + weights[1:])
         os.utime(self.path("w.bin"), ns=(status.st_atime_ns, status.st_mtime_ns))
         graphs = [self.path("dump/%d-%s.sg" % (k + 1, stage)) for k, stage in enumerate(STAGES[:4])]
@@ -385,7 +364,7 @@ class BadInput(unittest.TestCase):
                       "-o", self.path("out"))
         self.refused(7, 1014, ["damaged constants"], "verify", "--segments", graphs[1])
         self.succeeds("verify", "--segments", "--model", self.path("good/m.onnx"), graphs[1])
-        self.assertEqual(self.bytes_of(self.path("out")), product)
+        self.assertEqual(bytes_of(self.path("out")), product)
 
     # Sizes
 
@@ -558,7 +537,7 @@ class BadInput(unittest.TestCase):
         np.save(self.path("shape.npy"), np.ones((2, 9), np.float32))
         np.save(self.path("rank.npy"), np.ones(16, np.float32))
         np.save(self.path("dtype.npy"), np.ones((2, 8), np.float64))
-        good = self.bytes_of(self.path("good.npy"))
+        good = bytes_of(self.path("good.npy"))
         self.path("short.npy", good[:-4])
         self.path("long.npy", good + b"1234")
         for command in (["loader", om], ["eval", graphs[0]]):
@@ -659,17 +638,17 @@ class BadInput(unittest.TestCase):
         whole = []
         for model in models:
             self.succeeds("compile", "-q", PROFILE, model, "-o", out)
-            whole.append(self.bytes_of(out))
+            whole.append(bytes_of(out))
         for transport in ("pipe", "files", "zmq"):
             command = lambda model: [program("compile"), "-q", PROFILE, "--transport=" + transport,
                                      model, "-o", out, "--dump-dir", self.path("dump")]
             running = [subprocess.Popen(command(models[k % 2]), stderr=subprocess.PIPE)
                        for k in range(6)]
             while any(process.poll() is None for process in running):
-                self.assertIn(self.bytes_of(out), whole)
+                self.assertIn(bytes_of(out), whole)
             for process in running:
                 self.assertEqual((process.returncode, process.communicate()[1]), (0, b""))
-            self.assertIn(self.bytes_of(out), whole)
+            self.assertIn(bytes_of(out), whole)
             self.assertEqual([name for name in self.files() if ".tmp" in name], [])
             for k, stage in enumerate(STAGES[:4]):
                 self.succeeds("verify", self.path("dump/%d-%s.sg" % (k + 1, stage)))
@@ -686,6 +665,6 @@ class BadInput(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS = need(sys.argv.pop(1),
-                    ["compile", "show", "as", "verify", "diff", "eval", "loader", *STAGES])
+    ProgramCase.programs = need(sys.argv.pop(1), ["compile", "show", "as", "verify", "diff", "eval",
+                                                  "loader", *STAGES])
     unittest.main(verbosity=2)

@@ -9,31 +9,27 @@ import sys
 import unittest
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
+from models import floats, save
 from programs import ProgramCase, import_sluice, need
 
 DEFAULT = 64 << 20
 
 
-def model():
+def save_model(path):
     """y = Relu(x·w) of any number of rows."""
-    weight = numpy_helper.from_array(np.eye(8, dtype="f4"), "w")
     nodes = [helper.make_node("MatMul", ["x", "w"], ["product"]),
              helper.make_node("Relu", ["product"], ["y"])]
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 8]) for name in "xy")
-    made = helper.make_model(helper.make_graph(nodes, "g", [x], [y], [weight]),
-                             opset_imports=[helper.make_opsetid("", 17)])
-    made.ir_version = 8
-    return made
+    save(path, nodes, [floats("x", ["n", 8])], [floats("y", ["n", 8])],
+         {"w": np.eye(8, dtype="f4")})
 
 
 class BoundPartsTest(ProgramCase):
     def setUp(self):
         super().setUp()
         self.om = self.path("m.om")
-        onnx.save(model(), self.path("m.onnx"))
+        save_model(self.path("m.onnx"))
         self.program(0, "sluice-compile", self.path("m.onnx"), "-o", self.om)
 
     def bench(self, *options):

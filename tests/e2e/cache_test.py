@@ -14,37 +14,25 @@ import time
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
-from programs import STAGES, ProgramCase, need
+import models
+from models import floats
+from programs import STAGES, ProgramCase, bytes_of, need
 
 PROFILE = "--profile=cpu-generic"
 KINDS = {"build", "kernel", "optimize", "partition", "subgraph-optimize"}
 NOBODY = 65534
 
 
-def floats(name, dims):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-
-
 def save(path, name="conv", seed=1, channels=4):
     random = np.random.default_rng(seed)
-    weights = numpy_helper.from_array(random.standard_normal((channels, 3, 3, 3), np.float32), "w")
+    weights = {"w": random.standard_normal((channels, 3, 3, 3), np.float32)}
     nodes = [helper.make_node("Conv", ["x", "w"], ["c"], name, pads=[1, 1, 1, 1]),
              helper.make_node("Tanh", ["c"], ["t"], "tanh"),
              helper.make_node("Softmax", ["t"], ["y"], "soft")]
-    model = helper.make_model(
-        helper.make_graph(nodes, "g", [floats("x", [1, 3, 8, 8])],
-                          [floats("y", [1, channels, 8, 8])], [weights]),
-        opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
-
-
-def bytes_of(path):
-    with open(path, "rb") as file:
-        return file.read()
+    models.save(path, nodes, [floats("x", [1, 3, 8, 8])], [floats("y", [1, channels, 8, 8])],
+                weights)
 
 
 def set_age(path, days):
@@ -242,18 +230,17 @@ class Cache(ProgramCase):
         self.assertLessEqual(self.stats()["bytes"], 20000)
 
     def test_two_at_once_beside_compiles(self):
-        models = []
-        for seed in range(3):
-            models.append((self.path(f"{seed}.onnx"), self.path(f"{seed}.om")))
-            save(models[-1][0], seed=seed, channels=4 + seed)
-        expected = [self.compile(os.path.basename(out), model=model) for model, out in models]
+        files = [(self.path(f"{seed}.onnx"), self.path(f"{seed}.om")) for seed in range(3)]
+        for seed, (model, _) in enumerate(files):
+            save(model, seed=seed, channels=4 + seed)
+        expected = [self.compile(os.path.basename(out), model=model) for model, out in files]
         program = lambda name, *arguments: subprocess.Popen(
             [os.path.join(self.programs, name), *arguments], stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True)
         for turn in range(4):
             compiles = [program("sluice-compile", model, "-o", out, "--store", self.store, PROFILE,
                                 f"--math={'default' if turn % 2 else 'high_precision'}")
-                        for model, out in models]
+                        for model, out in files]
             collections, ran = [], 0
             while any(process.poll() is None for process in compiles):
                 collections += [program("sluice-cache", "gc", "--max-bytes=0", self.store)
@@ -267,7 +254,7 @@ class Cache(ProgramCase):
                 ran += said.startswith("deleted")
             self.assertGreater(ran, 0)
             if turn % 2:
-                self.assertEqual([bytes_of(out) for _, out in models], expected)
+                self.assertEqual([bytes_of(out) for _, out in files], expected)
         self.cache("verify", self.store)
         self.assertEqual(os.listdir(self.store + "/pins"), [])
 
@@ -315,9 +302,8 @@ class Cache(ProgramCase):
         self.compile("b.om", "--math=high_precision")
         digest = hashlib.sha256(bytes_of(self.path("a.om"))).hexdigest()
         os.chmod(self.folder, 0o755)
-        run = lambda *arguments: subprocess.run(
-            [os.path.join(self.programs, "sluice-cache"), *arguments], capture_output=True,
-            text=True, user=NOBODY, group=NOBODY)
+        run = lambda *arguments: self.run_program("sluice-cache", *arguments, user=NOBODY,
+                                                  group=NOBODY)
         try:
             started = run("--version")
         except PermissionError:

@@ -7,36 +7,20 @@ usage: check_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from programs import STAGES, need
-
-PROGRAMS = None
+from models import floats, save, value
+from programs import STAGES, ProgramCase, need
 
 
 def read_text(path):
     with open(path) as file:
         return file.read()
-
-
-def floats(name, dims):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-
-
-def save(path, nodes, inputs, outputs, constants=()):
-    initializers = [numpy_helper.from_array(array, name) for name, array in constants]
-    model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, initializers),
-                              opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
 
 
 def save_network(path, batch=1):
@@ -47,38 +31,31 @@ def save_network(path, batch=1):
              helper.make_node("Softmax", ["c"], ["s"], "soft"),
              helper.make_node("Flatten", ["s"], ["f"], "flat"),
              helper.make_node("MatMul", ["f", "v"], ["y"], "dense")]
-    constants = [("w", random.standard_normal((4, 3, 3, 3), np.float32)),
-                 ("v", random.standard_normal((256, 10), np.float32))]
+    constants = {"w": random.standard_normal((4, 3, 3, 3), np.float32),
+                 "v": random.standard_normal((256, 10), np.float32)}
     save(path, nodes, [floats("x", [batch, 3, 8, 8])], [floats("y", [batch, 10])], constants)
 
 
-class Check(unittest.TestCase):
+class Check(ProgramCase):
     def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.model = os.path.join(self.folder, "model.onnx")
-
-    def run_program(self, code, name, *arguments):
-        result = subprocess.run([os.path.join(PROGRAMS, name), *arguments], capture_output=True,
-                                text=True, timeout=120)
-        self.assertEqual(result.returncode, code, result.stderr)
-        return result
+        super().setUp()
+        self.model = self.path("model.onnx")
 
     def check(self, code, *options):
-        return self.run_program(code, "sluice-check", *options, self.model)
+        return self.done(code, "sluice-check", *options, self.model)
 
     def compile(self, code, *options):
-        return self.run_program(code, "sluice-compile", "-q", self.model, "-o",
-                                os.path.join(self.folder, "out.om"), *options)
+        return self.done(code, "sluice-compile", "-q", self.model, "-o", self.path("out.om"),
+                         *options)
 
     def test_says_why_nodes_stay_on_host_cpu(self):
-        doubles = helper.make_tensor_value_info("h", TensorProto.DOUBLE, [2, 3])
-        product = helper.make_tensor_value_info("p", TensorProto.DOUBLE, [2, 2])
+        doubles = value("h", [2, 3], TensorProto.DOUBLE)
+        product = value("p", [2, 2], TensorProto.DOUBLE)
         save(self.model,
              [helper.make_node("MatMul", ["h", "w"], ["p"]),
               helper.make_node("Det", ["x"], ["d"], name="det")],
              [doubles, floats("x", [3, 3])], [product, floats("d", [])],
-             [("w", np.ones((3, 2), np.float64))])
+             {"w": np.ones((3, 2), np.float64)})
         nodes = json.loads(self.check(0, "--format=json").stdout)["host_nodes"]
         self.assertEqual([(node["name"], node["reason"]) for node in nodes],
                          [("p", "dtype f64, only f32, f16 and bf16"),
@@ -96,7 +73,7 @@ class Check(unittest.TestCase):
                                                **attributes)],
                  [floats("x", x), *(info for _, info in operands if info)],
                  [floats("y", [1, x[1], 5])],
-                 [("w", np.ones(w, np.float32)), ("r", np.ones(r, np.float32))])
+                 {"w": np.ones(w, np.float32), "r": np.ones(r, np.float32)})
             return json.loads(self.check(0, "--format=json").stdout)
 
         sizes = ["T", "B", 4], [1, 15, 4], [1, 15, 5]
@@ -158,19 +135,18 @@ class Check(unittest.TestCase):
         command = lines[0].removeprefix("compiled with these: ")
         self.assertEqual(json.loads(self.check(0, "--format=json",
                                                *options).stdout)["fixing_command"], command)
-        environment = dict(os.environ, PATH=os.path.abspath(PROGRAMS) + ":" + os.environ["PATH"])
+        environment = dict(os.environ, PATH=self.programs + ":" + os.environ["PATH"])
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True,
                               cwd=self.folder, env=environment, timeout=120)
         self.assertEqual(done.returncode, 0, command + "\n" + done.stderr)
-        summary = self.run_program(0, "sluice-show", "--summary",
-                                   os.path.join(self.folder, "model.om")).stdout
+        summary = self.done(0, "sluice-show", "--summary", self.path("model.om")).stdout
         self.assertEqual("symbolic" not in summary, fixed, summary)
-        self.run_program(0, "sluice-loader", os.path.join(self.folder, "model.om"), "--random")
+        self.done(0, "sluice-loader", self.path("model.om"), "--random")
         return command
 
     def test_a_network_that_needs_an_image(self):
-        weights = [("w", np.ones((4, 3, 7, 7), np.float32)),
-                   ("v", np.ones((4 * 109 * 109, 10), np.float32))]
+        weights = {"w": np.ones((4, 3, 7, 7), np.float32),
+                   "v": np.ones((4 * 109 * 109, 10), np.float32)}
         nodes = [helper.make_node("Conv", ["x", "w"], ["c"], "conv", strides=[2, 2]),
                  helper.make_node("Flatten", ["c"], ["f"], "flat"),
                  helper.make_node("Gemm", ["f", "v"], ["y"], "dense")]
@@ -184,23 +160,23 @@ class Check(unittest.TestCase):
         pooled = [helper.make_node("Conv", ["x", "w"], ["c"], "conv", strides=[2, 2]),
                   helper.make_node("MaxPool", ["c"], ["y"], "pool", kernel_shape=[20, 20])]
         save(self.model, pooled, [floats("x", ["N", 3, "H", "W"])], [floats("y", [None] * 4)],
-             weights[:1])
+             {"w": weights["w"]})
         self.assertIn("--dim H=60 --dim W=224 ", self.proposed("--dim=H=1..60"))
 
     def test_dims_that_must_be_divisible(self):
         nodes = [helper.make_node("Reshape", ["x", "s"], ["y"], "rows")]
         save(self.model, nodes, [floats("x", ["rows", 3, "cols"])], [floats("y", [None, 96])],
-             [("s", np.array([-1, 96], np.int64))])
+             {"s": np.array([-1, 96], np.int64)})
         self.assertIn("--dim rows=1 --dim cols=32 ", self.proposed())
         save(self.model, nodes, [floats("x", ["rows", 5, "cols"])], [floats("y", [None, 33])],
-             [("s", np.array([-1, 33], np.int64))])
+             {"s": np.array([-1, 33], np.int64)})
         self.assertIn("--dim rows=1 --dim cols=33 ", self.proposed())
         halves = [helper.make_node("MaxPool", ["x"], ["d"], "down", kernel_shape=[8, 8],
                                    strides=[8, 8]),
                   helper.make_node("Resize", ["d", "", "scales"], ["u"], "up"),
                   helper.make_node("Concat", ["x", "u"], ["y"], "cat", axis=1)]
         save(self.model, halves, [floats("x", ["N", 3, "H", "W"])], [floats("y", [None] * 4)],
-             [("scales", np.array([1, 1, 8, 8], np.float32))])
+             {"scales": np.array([1, 1, 8, 8], np.float32)})
         self.assertIn("--dim N=1 --dim H=224 --dim W=224 ", self.proposed())
         self.assertIn("--dim H=96 --dim W=224 ", self.proposed("--dim=H=65..100"))
 
@@ -262,7 +238,7 @@ class Check(unittest.TestCase):
                                    strides=[8, 8]),
                   helper.make_node("Resize", ["d", "", "scales"], ["u"], "up"),
                   helper.make_node("Concat", ["x", "u"], ["y"], "cat", axis=1)]
-        scales = [("scales", np.array([1, 1, 8, 8], np.float32))]
+        scales = {"scales": np.array([1, 1, 8, 8], np.float32)}
         save(self.model, pooled, [floats("x", ["N", 3, "H", 64])], [floats("y", [None] * 4)],
              scales)
         self.assertIn("\nsizes   N from 1 to 4, H from 8 in multiples of 8; figures are for N=4, "
@@ -274,13 +250,13 @@ class Check(unittest.TestCase):
                                  "nominal": 128}])
         self.compile(0, "--dim=N=1..4")
         for code, batch, height in ((0, 1, 8), (0, 4, 16), (3, 5, 8), (3, 1, 12), (3, 1, 1)):
-            self.run_program(code, "sluice-loader", os.path.join(self.folder, "out.om"), "--random",
-                             f"--dim=N={batch}", f"--dim=H={height}")
+            self.done(code, "sluice-loader", self.path("out.om"), "--random",
+                      f"--dim=N={batch}", f"--dim=H={height}")
         nodes = [helper.make_node("Reshape", ["x", name], [name + "y"], "to_" + name)
                  for name in ("seven", "eleven")]
         save(self.model, nodes, [floats("x", ["N"])],
              [floats("seveny", [7]), floats("eleveny", [11])],
-             [("seven", np.array([7], np.int64)), ("eleven", np.array([11], np.int64))])
+             {"seven": np.array([7], np.int64), "eleven": np.array([11], np.int64)})
         text = self.check(0).stdout
         self.assertNotIn("any", text)
         self.assertNotIn("N from", text)
@@ -299,7 +275,7 @@ class Check(unittest.TestCase):
         self.assertIn("nodes run one by one\n",
                       self.check(0, "--dim=batch=1", "--static-model-ops-lower-limit=-1").stdout)
         self.assertIn("STAGE:PASS", self.check(3, "--skip=nonsense").stderr)
-        help_of = {name: self.run_program(0, "sluice-" + name, "--help").stdout
+        help_of = {name: self.done(0, "sluice-" + name, "--help").stdout
                    for name in ("check", "compile")}
         section = help_of["compile"].split("Semantic options:")[1].split("\n\n")[0].split("\n",
                                                                                           1)[1]
@@ -327,7 +303,7 @@ class Check(unittest.TestCase):
     def test_nothing_that_works(self):
         nodes = [helper.make_node("Reshape", ["x", name], [name + "y"], "to_" + name)
                  for name in ("seven", "eleven")]
-        constants = [("seven", np.array([7], np.int64)), ("eleven", np.array([11], np.int64))]
+        constants = {"seven": np.array([7], np.int64), "eleven": np.array([11], np.int64)}
         save(self.model, nodes, [floats("x", ["N"])],
              [floats("seveny", [7]), floats("eleveny", [11])], constants)
         text = self.check(0).stdout
@@ -344,10 +320,10 @@ class Check(unittest.TestCase):
                  for name in ("seven", "eleven")]
         save(self.model, long + nodes, [floats("x", ["N", "M"])],
              [floats("seveny", [7]), floats("eleveny", [11])], constants)
-        proposals = [os.path.join(self.folder, name) for name in ("one.json", "other.json")]
+        proposals = [self.path(name) for name in ("one.json", "other.json")]
         for path in proposals:
-            self.run_program(0, "sluice-preprocess", self.model, "-o", "/dev/null",
-                             "--propose-sizes=" + path)
+            self.done(0, "sluice-preprocess", self.model, "-o", "/dev/null",
+                      "--propose-sizes=" + path)
         first, second = map(read_text, proposals)
         self.assertEqual(first, second)
         self.assertLessEqual(json.loads(first)["tries"], 26)  # a million nodes
@@ -374,14 +350,14 @@ class Check(unittest.TestCase):
         for option in ("--format=xml", "--profile=", "--dim=nonsense"):
             self.assertIn("error SL1006", self.check(3, option).stderr)
         self.check(2, "--nonsense")
-        graph = os.path.join(self.folder, "typed.sg")
-        self.run_program(0, "sluice-preprocess", self.model, "-o", graph)
+        graph = self.path("typed.sg")
+        self.done(0, "sluice-preprocess", self.model, "-o", graph)
         self.assertIn("sluice check MODEL.onnx",
-                      self.run_program(3, "sluice-show", "--check", graph).stderr)
+                      self.done(3, "sluice-show", "--check", graph).stderr)
         self.assertIn("error SL1006",
-                      self.run_program(3, "sluice-show", "--check", "--format=dot", graph).stderr)
+                      self.done(3, "sluice-show", "--check", "--format=dot", graph).stderr)
 
 
 if __name__ == "__main__":
-    PROGRAMS = need(sys.argv.pop(1), ["check", "compile", "loader", "show", *STAGES])
+    Check.programs = need(sys.argv.pop(1), ["check", "compile", "loader", "show", *STAGES])
     unittest.main(verbosity=2)

@@ -2,6 +2,8 @@
 import numpy as np
 from onnx import TensorProto, ValueInfoProto, helper
 
+from models import model_of_graph
+
 RANDOM = np.random.default_rng(13)
 ML = "ai.onnx.ml"
 
@@ -54,11 +56,7 @@ class Classifier:
         graph = helper.make_graph(nodes, "g",
                                   [helper.make_tensor_value_info("X", TensorProto.FLOAT,
                                                                  [batch, self.FEATURES])], outputs)
-        model = helper.make_model(graph, producer_name="skl2onnx",
-                                  opset_imports=[helper.make_opsetid("", 15),
-                                                 helper.make_opsetid(ML, self.ml_opset)])
-        model.ir_version = 8
-        return model
+        return model_of_graph(graph, 15, domains={ML: self.ml_opset}, producer_name="skl2onnx")
 
     def x(self, rows):
         return np.random.default_rng(rows).standard_normal((rows, self.FEATURES)).astype(np.float32)

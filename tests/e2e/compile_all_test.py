@@ -18,7 +18,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from programs import ProgramCase, need
+from programs import ProgramCase, bytes_of, need
 from store_test import make_model
 
 
@@ -55,15 +55,11 @@ class ManifestCase(ProgramCase):
     def statuses(self):
         return collections.Counter(row["status"] for row in self.result)
 
-    def read(self, path):
-        with open(path, "rb") as file:
-            return file.read()
-
     def assert_output(self, name, model, *options):
         """An output is what sluice compile makes."""
         plain = self.path("plain.om")
         self.program(0, "sluice-compile", self.path(model), "-o", plain, "-q", *options)
-        self.assertTrue(self.read(os.path.join(self.out, name)) == self.read(plain), name)
+        self.assertTrue(bytes_of(os.path.join(self.out, name)) == bytes_of(plain), name)
 
 
 MATRIX = {"options": {"profile": "cpu-generic"},
@@ -243,15 +239,13 @@ class JobTest(ManifestCase):
         self.compile_all(MATRIX)
         key = self.result[0]["key"]
         record = os.path.join(self.store, "records", key[:2], key)
-        with open(record, "rb") as file:
-            expected = file.read()
+        expected = bytes_of(record)
         for options in (["--sandbox"], ["--sandbox-memory=1000000000"]):
             shutil.rmtree(os.path.join(self.store, "records"))
             said = self.program(0, "sluice-job", "--store", self.store, *options, key)
             self.assertIn("sluice-job: sandbox rlimits", said)
             self.assertIn("made", said)
-            with open(record, "rb") as file:
-                self.assertEqual(file.read(), expected)
+            self.assertEqual(bytes_of(record), expected)
 
     def test_a_job_of_another_build_is_refused(self):
         self.compile_all({"compiles": [{"model": "a.onnx"}]})
@@ -260,7 +254,7 @@ class JobTest(ManifestCase):
         shutil.copytree(self.programs, copies)
         shutil.rmtree(os.path.join(self.store, "records"))
         path = os.path.join(copies, "sluice-build")
-        data = self.read(path)
+        data = bytes_of(path)
         at = data.index(b"GNU\0", data.index(b"\x04\0\0\0\x14\0\0\0\x03\0\0\0")) + 4
         with open(path, "wb") as file:
             file.write(data[:at] + bytes([data[at] ^ 1]) + data[at + 1:])

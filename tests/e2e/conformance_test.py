@@ -16,7 +16,10 @@ import tempfile
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
+
+import models
+from models import floats, write
 
 FAKE = r'''#!/usr/bin/python3
 import glob, os, shutil, signal, struct, sys, time
@@ -61,11 +64,6 @@ elif program == "loader" and "--output-dir" in options:
 PROGRAMS = None
 
 
-def save(path, message):
-    with open(path, "wb") as file:
-        file.write(message.SerializeToString())
-
-
 class Conformance(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
@@ -87,12 +85,9 @@ class Conformance(unittest.TestCase):
         """A model x + w -> out/0, with one data set for each of `shapes`."""
         folder = os.path.join(self.cases, name)
         os.makedirs(folder)
-        floats = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-        graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["out/0"])], "g",
-                                  [floats("w", [2]), floats("x", dims)], [floats("out/0", dims)],
-                                  [numpy_helper.from_array(np.ones(2, np.float32), "w")]
-                                  if initializer else [])
-        save(folder + "/model.onnx", helper.make_model(graph))
+        models.save(folder + "/model.onnx", [helper.make_node("Add", ["x", "w"], ["out/0"])],
+                    [floats("w", [2]), floats("x", dims)], [floats("out/0", dims)],
+                    {"w": np.ones(2, np.float32)} if initializer else ())
         for k, shape in enumerate(shapes):
             data = folder + "/test_data_set_%d" % k
             os.mkdir(data)
@@ -100,9 +95,9 @@ class Conformance(unittest.TestCase):
             if not initializer:
                 values.insert(0, np.ones(2, np.float32))
             for i, value in enumerate(values):
-                save(data + "/input_%d.pb" % i, numpy_helper.from_array(value))
-            save(data + "/output_0.pb",
-                 numpy_helper.from_array(output if output is not None else values[-1] + 1))
+                write(data + "/input_%d.pb" % i, numpy_helper.from_array(value))
+            write(data + "/output_0.pb",
+                  numpy_helper.from_array(output if output is not None else values[-1] + 1))
         if behave:
             with open(folder + "/behave", "w") as file:
                 file.write(behave)
@@ -243,8 +238,8 @@ class Conformance(unittest.TestCase):
                                           (0.0, {"atol": [1, 2]}, "fail")):
             with self.subTest(error=error, data_json=data_json):
                 folder = self.case("one", output=right, data_json=data_json, behave="loader wrong")
-                save(folder + "/test_data_set_0/input_0.pb",
-                     numpy_helper.from_array(right + np.float32(error)))
+                write(folder + "/test_data_set_0/input_0.pb",
+                      numpy_helper.from_array(right + np.float32(error)))
                 _, report = self.run_conformance()
                 shutil.rmtree(folder)
                 self.assertEqual(report["cases"][0]["verdict"], verdict,

@@ -8,8 +8,9 @@ import sys
 import unittest
 
 import numpy as np
-from onnx import helper, mapping, save
+from onnx import helper, mapping
 
+from models import save, value
 from programs import ProgramCase, need
 
 PROFILE = "--profile=cpu-generic"  # runs everywhere
@@ -22,26 +23,15 @@ class Decompositions(ProgramCase):
             dims = list(array.shape)
             if open_axis is not None and name == node.input[0]:
                 dims[open_axis] = "N"
-            kind = mapping.NP_TYPE_TO_TENSOR_TYPE[array.dtype]
-            return helper.make_tensor_value_info(name, kind, dims)
-        result = helper.ValueInfoProto()
-        result.name = "y"
-        graph = helper.make_graph([node], "g", [describe(*item) for item in inputs.items()],
-                                  [result])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-        model.ir_version = 8
-        save(model, self.path("model.onnx"))
+            return value(name, dims, mapping.NP_TYPE_TO_TENSOR_TYPE[array.dtype])
+        save(self.path("model.onnx"), [node], [describe(*item) for item in inputs.items()],
+             [helper.ValueInfoProto(name="y")])
         self.program(0, "sluice-compile", "-q", PROFILE, self.path("model.onnx"), "-o",
                      self.path("model.om"))
         self.assertNotIn("host_cpu", self.program(0, "sluice-show", "--summary",
                                                   self.path("model.om")))
-        files = []
-        for name, array in inputs.items():
-            np.save(self.path(f"{name}.npy"), array)
-            files += ["--input", f"{name}={self.path(name)}.npy"]
-        self.program(0, "sluice-loader", "-q", self.path("model.om"), *files, "--output-dir",
-                     self.path("outputs"))
-        return np.load(self.path("outputs/y.npy"))
+        return self.outputs_of("sluice-loader", "-q", self.path("model.om"),
+                               *self.bindings(inputs))["y"]
 
     def einsum(self, equation, *shapes, open_axis=None):
         random = np.random.default_rng(len(equation))

@@ -5,21 +5,17 @@ compile that stops on the way.
 usage: dims_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
 import os
-import subprocess
 import sys
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
+from models import floats, save, value
 from programs import STAGES, ProgramCase, need
 
 PROFILE = "--profile=cpu-generic"  # runs everywhere
 SUM = "past_sequence_length + sequence_length"
-
-
-def floats(name, dims):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
 
 
 class Dims(ProgramCase):
@@ -28,13 +24,8 @@ class Dims(ProgramCase):
         nodes = [helper.make_node("Relu", ["x"], ["y"], "act"),
                  helper.make_node("Exp", ["z"], ["w"], "exp")]
         inputs = [floats("x", ["1", SUM]), floats("z", ["N", 3, None])]
-        graph = helper.make_graph(nodes, "g", inputs,
-                                  [floats("y", [None, None]), floats("w", [None, 3, None])])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-        model.ir_version = 8
         self.model, self.om = self.path("model.onnx"), self.path("model.om")
-        with open(self.model, "wb") as file:
-            file.write(model.SerializeToString())
+        save(self.model, nodes, inputs, [floats("y", [None, None]), floats("w", [None, 3, None])])
 
     def compile(self, code, *options):
         return self.program(code, "sluice-compile", "-q", self.model, "-o", self.om, PROFILE,
@@ -63,12 +54,7 @@ class Dims(ProgramCase):
         inputs = [floats("x;y", names), floats("z", ["1;2", 3, None])]
         nodes = [helper.make_node("Relu", ["x;y"], ["y"], "act"),
                  helper.make_node("Exp", ["z"], ["w"], "exp")]
-        graph = helper.make_graph(nodes, "g", inputs,
-                                  [floats("y", [None] * 3), floats("w", [None, 3, None])])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-        model.ir_version = 8
-        with open(self.model, "wb") as file:
-            file.write(model.SerializeToString())
+        save(self.model, nodes, inputs, [floats("y", [None] * 3), floats("w", [None, 3, None])])
         sizes = [f"--dim={name}={size}"
                  for name, size in zip(names + ["1;2", "z_2"], (2, 3, 4, 5, 6))]
         self.assertIn("x;y: f32[2, 3, 4]\n",
@@ -97,11 +83,7 @@ class Dims(ProgramCase):
                  helper.make_node("Flatten", ["c"], ["y"], "flat", axis=0)]
         # c has an expression of these, y one of that
         inputs = [floats("z", ["rows", SUM]), floats("x", ["rows", None])]
-        model = helper.make_model(helper.make_graph(nodes, "g", inputs, [floats("y", [1, None])]),
-                                  opset_imports=[helper.make_opsetid("", 13)])
-        model.ir_version = 8
-        with open(self.model, "wb") as file:
-            file.write(model.SerializeToString())
+        save(self.model, nodes, inputs, [floats("y", [1, None])])
         listed = f"'rows', '{SUM}', 'x_1'\n"
         for said in (self.compile(3, "--dim=M=4"),
                      self.program(3, "sluice-check", self.model, "--dim=M=4"),
@@ -117,13 +99,8 @@ class Dims(ProgramCase):
                           self.program(3, program, source, "--random", "--dim=M=4"))
         nodes = [helper.make_node("NonZero", ["x"], ["n"], "nz"),
                  helper.make_node("Flatten", ["z"], ["y"], "flat", axis=0)]
-        outputs = [floats("y", [1, None]),
-                   helper.make_tensor_value_info("n", TensorProto.INT64, [2, None])]
-        model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs),
-                                  opset_imports=[helper.make_opsetid("", 13)])
-        model.ir_version = 8
-        with open(self.model, "wb") as file:
-            file.write(model.SerializeToString())
+        save(self.model, nodes, inputs,
+             [floats("y", [1, None]), value("n", [2, None], TensorProto.INT64)])
         said = self.program(0, "sluice-compile", self.model, "-o", self.om, PROFILE)
         self.assertIn(f"which sluice check proposes: --dim rows=SIZE --dim '{SUM}=SIZE' --dim "
                       f"x_1=SIZE\n", said)
@@ -212,13 +189,6 @@ class Dims(ProgramCase):
         self.assertIn("a stage that runs",
                       self.compile(3, "--stop-after=optimize", "--skip=build:link-subgraphs"))
 
-    def write_model(self, nodes, inputs, outputs, weights=()):
-        graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-        model.ir_version = 8
-        with open(self.model, "wb") as file:
-            file.write(model.SerializeToString())
-
     def made_of_open_sizes(self):
         """Sizes that are sums, products and quotients of open ones."""
         make = helper.make_node
@@ -233,16 +203,14 @@ class Dims(ProgramCase):
                  make("Shape", ["x"], ["extents"], "shape"),
                  make("Expand", ["one", "extents"], ["expanded"], "expand"),
                  make("ReduceSum", ["x"], ["sum"], "sum", keepdims=0)]
-        weights = [numpy_helper.from_array(np.array(values, dtype), name) for name, values, dtype in
-                   (("flat", [-1], np.int64), ("w", np.ones((4, 3)), np.float32),
-                    ("pads", [1, 0, 1 << 40, 0], np.int64), ("repeats", [1 << 30, 2], np.int64),
-                    ("kernel", np.ones((2, 1, 3, 3)), np.float32), ("one", 1.0, np.float32))]
+        constants = {"flat": [-1], "w": np.ones((4, 3), np.float32), "pads": [1, 0, 1 << 40, 0],
+                     "repeats": [1 << 30, 2], "kernel": np.ones((2, 1, 3, 3), np.float32),
+                     "one": np.float32(1)}
         names = [name for node in nodes for name in node.output]
-        outputs = [helper.make_tensor_value_info(
-            name, TensorProto.INT64 if name == "extents" else TensorProto.FLOAT, None)
-            for name in names]
-        self.write_model(nodes, [floats("x", ["N", 4]), floats("z", ["M", 4]),
-                                 floats("image", ["M", 1, "N", "N"])], outputs, weights)
+        outputs = [value(name, None, TensorProto.INT64 if name == "extents" else TensorProto.FLOAT)
+                   for name in names]
+        save(self.model, nodes, [floats("x", ["N", 4]), floats("z", ["M", 4]),
+                                 floats("image", ["M", 1, "N", "N"])], outputs, constants)
 
     def test_sizes_that_nothing_can_hold(self):
         """One error that names the value, or a model that verifies: never a wrapped product."""
@@ -265,8 +233,8 @@ class Dims(ProgramCase):
             said = self.compile(3, "--dim=N=" + size)
             self.assertIn(f"'N={size}', expected", said)
             self.assertIn(f"at most {largest}", said)
-        self.write_model([helper.make_node("Relu", ["x"], ["y"], "act")], [floats("x", ["N"])],
-                         [floats("y", None)])
+        save(self.model, [helper.make_node("Relu", ["x"], ["y"], "act")], [floats("x", ["N"])],
+             [floats("y")])
         said = self.compile(5, f"--dim=N={1 << 50}")
         self.assertIn("'act'", said)
         self.compile(0, f"--dim=N={1 << 40}")  # 4 TiB can be addressed
@@ -280,9 +248,8 @@ class Dims(ProgramCase):
     def test_a_convolution_too_large_to_count(self):
         """A plan would count more multiply-adds than 63 bits hold."""
         image = [3, 1, "N", "N"]
-        self.write_model([helper.make_node("Conv", ["x", "w"], ["y"], "conv", strides=[2, 2])],
-                         [floats("x", image)], [floats("y", None)],
-                         [numpy_helper.from_array(np.ones((4, 1, 3, 3), np.float32), "w")])
+        save(self.model, [helper.make_node("Conv", ["x", "w"], ["y"], "conv", strides=[2, 2])],
+             [floats("x", image)], [floats("y")], {"w": np.ones((4, 1, 3, 3), np.float32)})
         for size in (1 << 62, 1 << 40, 1 << 31, 1 << 30):
             for sizes in (f"{size}", f"{size}..{2 * size - 1}"):
                 with self.subTest(sizes):
@@ -293,10 +260,6 @@ class Dims(ProgramCase):
                     if done.returncode == 0:
                         self.assertIn("engines: 1 host_cpu, 1 none\n",
                                       self.program(0, "sluice-show", "--summary", self.om))
-
-    def run_program(self, name, *arguments):
-        return subprocess.run([os.path.join(self.programs, name), *arguments], capture_output=True,
-                              text=True, timeout=60)
 
 
 if __name__ == "__main__":

@@ -5,26 +5,21 @@ brings those back.
 usage: dump_values_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
 import json
-import os
 import sys
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
+from models import floats, save
 from programs import STAGES, ProgramCase, need
 
 PROFILE = "--profile=cpu-generic"  # runs everywhere
 KEEP_ALL = [{"node": "*", "set": {"keep": True}}]
 
 
-def floats(name, dims):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-
-
-def weights(name, *dims):
-    values = np.linspace(-1, 1, int(np.prod(dims)), dtype=np.float32).reshape(dims)
-    return numpy_helper.from_array(values, name)
+def weights(*dims):
+    return np.linspace(-1, 1, int(np.prod(dims)), dtype=np.float32).reshape(dims)
 
 
 NODES = [
@@ -37,19 +32,11 @@ NODES = [
 MADE = [node.output[0] for node in NODES]
 
 
-def save(path, batch):
-    graph = helper.make_graph(NODES, "g", [floats("x", [batch, 3, 8, 40])],
-                              [floats("y", [batch, 4, 8, 40])],
-                              [weights("w", 4, 3, 3, 3), weights("scale", 40)])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
-
-
 class DumpValues(ProgramCase):
     def compiled(self, batch, rules=()):
-        save(self.path("m.onnx"), batch)
+        save(self.path("m.onnx"), NODES, [floats("x", [batch, 3, 8, 40])],
+             [floats("y", [batch, 4, 8, 40])],
+             {"w": weights(4, 3, 3, 3), "scale": weights(40)})
         self.dims = ["--dim=N=2"] if batch == "N" else []
         with open(self.path("rules.json"), "w") as file:
             json.dump(list(rules), file)

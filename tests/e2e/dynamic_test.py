@@ -15,14 +15,12 @@ import unittest
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from programs import STAGES, ProgramCase, import_sluice, need
+import models
+from models import value, write
+from programs import STAGES, ProgramCase, bytes_of, import_sluice, need
 
 FLOAT, INT64, STRING, BOOL = (TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING,
                               TensorProto.BOOL)
-
-
-def value(name, dims, dtype=FLOAT):
-    return helper.make_tensor_value_info(name, dtype, dims)
 
 
 def sequence(name, dims, dtype=FLOAT):
@@ -35,12 +33,7 @@ def optional(name, dims, dtype=FLOAT):
 
 
 def model_of(nodes, inputs, outputs, constants=(), opset=18):
-    graph = helper.make_graph(nodes, "g", inputs, outputs,
-                              [numpy_helper.from_array(np.asarray(a), name)
-                               for name, a in constants])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    model.ir_version = 8
-    return model
+    return models.model_of(nodes, inputs, outputs, constants, opset=opset)
 
 
 def random(*dims):
@@ -59,7 +52,7 @@ def network():
              helper.make_node("ReduceMean", ["s", "axes"], ["m"], "mean", keepdims=0),
              helper.make_node("MatMul", ["m", "v"], ["p"], "product"),
              helper.make_node("Add", ["p", "bias"], ["y"], "add")]
-    constants = [("w", WEIGHTS), ("v", COLUMNS), ("axes", np.array([2, 3]))]
+    constants = {"w": WEIGHTS, "v": COLUMNS, "axes": [2, 3]}
     return model_of(nodes, [value("x", ["batch", 3, "h", 8]), value("bias", ["batch", 1])],
                     [value("y", ["batch", 600])], constants)
 
@@ -77,9 +70,7 @@ def network_result(x, bias):
 
 class Dynamic(ProgramCase):
     def compiled(self, model, *options, name="m"):
-        with open(self.path(name + ".onnx"), "wb") as file:
-            file.write(model.SerializeToString())
-        said = self.program(0, "sluice-compile", self.path(name + ".onnx"), "-o",
+        said = self.program(0, "sluice-compile", write(self.path(name + ".onnx"), model), "-o",
                             self.path(name + ".om"), *options)
         self.program(0, "sluice-verify", self.path(name + ".om"))
         return said
@@ -169,8 +160,7 @@ class Dynamic(ProgramCase):
     def test_same_bytes_whatever_the_threads(self):
         self.compiled(network(), "--threads=1", name="a")
         self.compiled(network(), "--threads=8", name="b")
-        with open(self.path("a.om"), "rb") as a, open(self.path("b.om"), "rb") as b:
-            self.assertEqual(a.read(), b.read())
+        self.assertEqual(bytes_of(self.path("a.om")), bytes_of(self.path("b.om")))
 
     def test_shapes_that_depend_on_data(self):
         nodes = [helper.make_node("NonZero", ["x"], ["places"]),
@@ -211,7 +201,7 @@ class Dynamic(ProgramCase):
                  helper.make_node("Sigmoid", ["i"], ["y"])]
         model = model_of(nodes, [value("x", [1, 3, 8, 8]), value("table", [4, 32])],
                          [value("y", [4, 32]), value("f", [1, 8]),
-                          value("places", [4, None], INT64)], [("w1", w1), ("w2", w2), ("v", v)])
+                          value("places", [4, None], INT64)], {"w1": w1, "w2": w2, "v": v})
         run = self.opened(model)
         summary = self.program(0, "sluice-show", "--summary", self.path("m.om"))
         self.assertIn("2 parts", summary)
@@ -268,7 +258,7 @@ class Dynamic(ProgramCase):
                                   [], [value("b", None)])
         run = self.opened(model_of(
             [helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=other)],
-            [value("c", [], BOOL), value("x", ["n", 2])], [value("y", None)], [("table", table)]))
+            [value("c", [], BOOL), value("x", ["n", 2])], [value("y", None)], {"table": table}))
         x = random(3, 2)
         np.testing.assert_array_equal(run(c=np.array(True), x=x)["y"], np.concatenate([x, table]))
         np.testing.assert_allclose(run(c=np.array(False), x=x)["y"], x.sum(), rtol=1e-6)
@@ -304,7 +294,7 @@ class Dynamic(ProgramCase):
                          [sequence("longer", [None]), value("joined", [None]),
                           value("has", [], BOOL), value("same", ["k"], BOOL),
                           value("texts", ["k"], STRING)],
-                         [("word", np.array("grün", dtype=object))], opset=19)
+                         {"word": np.array("grün", dtype=object)}, opset=19)
         run = self.opened(model)
         for parts, o in (([], None), ([random(2), random(5)], random(2))):
             x, texts = random(3), np.array(["grün", "", "rot", "grün"], dtype=object)
@@ -334,7 +324,7 @@ class Dynamic(ProgramCase):
         model = model_of([helper.make_node("MatMul", ["x", "w"], ["m"], "product"),
                           helper.make_node("Mul", ["m", "s"], ["y"], "scale")],
                          [value("x", [2, 4]), value("w", [4, 300]), value("s", [])],
-                         [value("y", [2, 300])], [("w", weights), ("s", np.array(2, np.float32))],
+                         [value("y", [2, 300])], {"w": weights, "s": np.float32(2)},
                          opset=11)
         x, other = random(2, 4), random(4, 300) + 1
         plain = self.opened(model)
@@ -347,8 +337,7 @@ class Dynamic(ProgramCase):
             np.testing.assert_allclose(run(x=x, **given)["y"], wanted, rtol=1e-4, atol=1e-4)
         np.save(self.path("x.npy"), x)
         np.save(self.path("w.npy"), other)
-        with open(self.path("w.pb"), "wb") as file:
-            file.write(numpy_helper.from_array(other).SerializeToString())
+        write(self.path("w.pb"), numpy_helper.from_array(other))
         for file in ("w.npy", "w.pb"):
             self.program(0, "sluice-loader", self.path("m.om"), "--input",
                          "x=" + self.path("x.npy"), "--input", "w=" + self.path(file),
@@ -368,8 +357,7 @@ class Dynamic(ProgramCase):
 
     def test_damaged_graphs_are_refused(self):
         self.compiled(network())
-        with open(self.path("m.om"), "rb") as file:
-            whole = file.read()
+        whole = bytes_of(self.path("m.om"))
         for at in range(100, len(whole), 1009):
             with open(self.path("bad.om"), "wb") as file:
                 file.write(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1:])

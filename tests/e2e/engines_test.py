@@ -20,9 +20,10 @@ import sys
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from programs import STAGES, ProgramCase, need
+from models import floats, model_of, value, write
+from programs import STAGES, ProgramCase, bytes_of, need
 
 # An operator that a graph may name, and one of as many letters that computes something else.
 OTHERS = {"Flatten": "Softmax", "Gather": "MatMul", "Hardmax": "Softmax", "If": "Or",
@@ -44,10 +45,6 @@ def digest(data):
     return hashlib.sha256(data).digest()
 
 
-def tensor(name, dims, dtype=TensorProto.FLOAT):
-    return helper.make_tensor_value_info(name, dtype, dims)
-
-
 def random(*dims):
     return np.random.default_rng(sum(dims)).standard_normal(dims).astype(np.float32)
 
@@ -62,7 +59,7 @@ def products(prefix, source, sizes):
 
 def body(name, op):
     node = helper.make_node(op, ["picked"], ["r"])
-    return helper.make_graph([node], name, [], [tensor("r", None)])
+    return helper.make_graph([node], name, [], [floats("r")])
 
 
 def all_classes():
@@ -91,15 +88,11 @@ def all_classes():
              node("MatMul", ["t", "p"], ["total"], "sum")]
     constants |= more | {"w1": random(16, 3, 3, 3), "w2": random(16, 16, 3, 3),
                          "by4": np.array([-1, 4, 4]), "axis": np.array([0]), "wide": random(16, 17)}
-    inputs = [tensor("x", ["n", 8]), tensor("f", [4, 8]), tensor("flags", [1]),
-              tensor("yes", [], TensorProto.BOOL), tensor("image", [1, 3, 12, 12])]
-    outputs = [tensor("e", [1, 16, 12, 12]), tensor("soft", [4, 12]), tensor("flat", [1, 48]),
-               tensor("view", None), tensor("chosen", None), tensor("total", [16, 17])]
-    graph = helper.make_graph(nodes, "g", inputs, outputs,
-                              [numpy_helper.from_array(a, name) for name, a in constants.items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
-    model.ir_version = 8
-    return model
+    inputs = [floats("x", ["n", 8]), floats("f", [4, 8]), floats("flags", [1]),
+              value("yes", [], TensorProto.BOOL), floats("image", [1, 3, 12, 12])]
+    outputs = [floats("e", [1, 16, 12, 12]), floats("soft", [4, 12]), floats("flat", [1, 48]),
+               floats("view"), floats("chosen"), floats("total", [16, 17])]
+    return model_of(nodes, inputs, outputs, constants, opset=18)
 
 
 def function_offset(elf, entry):
@@ -120,8 +113,7 @@ class CompiledModel:
     """The bytes of a .om whose segments are damaged in place. text: as sluice-show prints it."""
 
     def __init__(self, path, text):
-        with open(path, "rb") as file:
-            self.data = file.read()
+        self.data = bytes_of(path)
         rows = {"segments": [], "kernels": []}
         for kind, fields in re.findall(r"^(segments|kernels) \{\n(.*?)^\}", text, re.M | re.S):
             rows[kind].append(dict(re.findall(r"^  (\w+): \"?(\w+)", fields, re.M)))
@@ -173,8 +165,7 @@ class Engines(ProgramCase):
         os.mkdir(self.path("case"))
         self.onnx, self.om = self.path("case/model.onnx"), self.path("m.om")
         self.model = all_classes()
-        with open(self.onnx, "wb") as file:
-            file.write(self.model.SerializeToString())
+        write(self.onnx, self.model)
 
     def values_of(self, model):
         """By name, the values that a run makes; those before a node that fails."""
@@ -187,8 +178,7 @@ class Engines(ProgramCase):
                         "--dump-values=" + folder], capture_output=True, timeout=60, check=False)
         values = {}
         for path in glob.glob(folder + "/*.npy"):
-            with open(path, "rb") as file:
-                values[os.path.basename(path)[:-len(".npy")]] = file.read()
+            values[os.path.basename(path)[:-len(".npy")]] = bytes_of(path)
         return values
 
     def names_in_order(self):

@@ -4,18 +4,15 @@ free dims, evaluated and compiled.
 
 usage: experimental_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
-import os
-import subprocess
 import sys
-import tempfile
 import unittest
 
 import numpy as np
 from onnx import TensorProto, helper
 
-from programs import need
+from models import model_of, value, write
+from programs import STAGES, ProgramCase, need
 
-PROGRAMS = None
 RANDOM = np.random.default_rng(17)
 IMAGE = RANDOM.standard_normal((2, 3, 9, 8)).astype(np.float32)
 DTYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float16): TensorProto.FLOAT16,
@@ -35,15 +32,13 @@ class Case:
             for attribute in node.attribute:
                 attribute.ClearField("type")
 
-        def dims(name, value):
-            return [f"{name}_{axis}" for axis in range(value.ndim)] if free_dims else value.shape
+        def dims(name, array):
+            return [f"{name}_{axis}" for axis in range(array.ndim)] if free_dims else array.shape
 
-        inputs = [helper.make_tensor_value_info(name, DTYPES[value.dtype], dims(name, value))
-                  for name, value in zip(names, self.inputs)]
-        output = helper.make_tensor_value_info("y", DTYPES[self.wanted.dtype], None)
-        model = helper.make_model(helper.make_graph([node], "g", inputs, [output]),
-                                  opset_imports=[helper.make_opsetid("", 7)])
-        model.ir_version = ir_version
+        inputs = [value(name, dims(name, array), DTYPES[array.dtype])
+                  for name, array in zip(names, self.inputs)]
+        model = model_of([node], inputs, [value("y", None, DTYPES[self.wanted.dtype])], opset=7,
+                         ir_version=ir_version)
         if ir_version < 3:
             del model.opset_import[:]
         return model
@@ -146,42 +141,24 @@ COMPILED = {"affine", "softplus", "scaled_tanh", "scale", "image_scaler", "crop"
             "slice_axes", "fill_like", "given_like", "gru_3_float32"}
 
 
-def run(program, *arguments):
-    done = subprocess.run([os.path.join(PROGRAMS, program), *arguments], capture_output=True,
-                          text=True)
-    return done.returncode, done.stdout + done.stderr
+class ExperimentalCase(ProgramCase):
+    def compile(self, case, free_dims):
+        self.program(0, "sluice", "compile", write(self.path("m.onnx"), case.model(free_dims)),
+                     "-o", self.path("m.om"), "--profile=cpu-generic")
+
+    def fed(self, case):
+        return self.bindings({f"x{i}": array for i, array in enumerate(case.inputs)})
 
 
-def save(path, model):
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
-
-
-def bindings(folder, case):
-    arguments = []
-    for i, value in enumerate(case.inputs):
-        path = os.path.join(folder, f"x{i}.in.npy")
-        np.save(path, value)
-        arguments += ["--input", f"x{i}={path}"]
-    return arguments
-
-
-class Semantics(unittest.TestCase):
-    def check(self, case, folder):
-        got = np.load(os.path.join(folder, "y.npy"))
+class Semantics(ExperimentalCase):
+    def check(self, case, got):
         self.assertEqual((got.dtype, got.shape), (case.wanted.dtype, case.wanted.shape))
         np.testing.assert_allclose(got, case.wanted, rtol=case.tolerance, atol=case.tolerance)
 
     def evaluate(self, model, case):
-        with tempfile.TemporaryDirectory() as folder:
-            path, graph = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.sg")
-            save(path, model)
-            for arguments in (["sluice-preprocess", path, "-o", graph],
-                              ["sluice-eval", graph, *bindings(folder, case), "--output-dir",
-                               folder]):
-                code, text = run(*arguments)
-                self.assertEqual(code, 0, text)
-            self.check(case, folder)
+        path, graph = write(self.path("m.onnx"), model), self.path("m.sg")
+        self.program(0, "sluice-preprocess", path, "-o", graph)
+        self.check(case, self.outputs_of("sluice-eval", graph, *self.fed(case))["y"])
 
     def test_evaluated(self):
         for case in cases():
@@ -200,33 +177,21 @@ class Semantics(unittest.TestCase):
             for free in (False, True):
                 if case.name not in COMPILED:
                     continue
-                with self.subTest(case.name, free=free), tempfile.TemporaryDirectory() as folder:
-                    model, compiled = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.om")
-                    save(model, case.model(free))
-                    code, text = run("sluice", "compile", model, "-o", compiled,
-                                     "--profile=cpu-generic")
-                    self.assertEqual(code, 0, text)
-                    code, text = run("sluice", "run", compiled, *bindings(folder, case),
-                                     "--output-dir", folder)
-                    self.assertEqual(code, 0, text)
-                    self.check(case, folder)
+                with self.subTest(case.name, free=free):
+                    self.compile(case, free)
+                    self.check(case, self.outputs_of("sluice", "run", self.path("m.om"),
+                                                     *self.fed(case))["y"])
 
     def test_an_image_that_is_too_small_is_refused_when_it_comes(self):
         for attributes in (dict(border=[1, 2, 3, 8]), dict(border=[1, 2, 0, 0], scale=[8, 2])):
             case = Case("small", "Crop", [IMAGE], IMAGE, **attributes)
-            with self.subTest(**attributes), tempfile.TemporaryDirectory() as folder:
-                model, compiled = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.om")
-                save(model, case.model(True))
-                code, text = run("sluice", "compile", model, "-o", compiled,
-                                 "--profile=cpu-generic")
-                self.assertEqual(code, 0, text)
-                code, text = run("sluice", "run", compiled, *bindings(folder, case), "--output-dir",
-                                 folder)
-                self.assertNotEqual(code, 0)
-                self.assertLess(code, 128, text)
+            with self.subTest(**attributes):
+                self.compile(case, True)
+                self.failed("sluice", "run", self.path("m.om"), *self.fed(case), "--output-dir",
+                            self.path("out"))
 
 
-class Refused(unittest.TestCase):
+class Refused(ProgramCase):
     def test_each_error_names_node_and_form(self):
         x, wanted = IMAGE, IMAGE
         hidden, gates = np.zeros((1, 4, 5), np.float32), np.zeros((1, 4, 16), np.float32)
@@ -254,25 +219,18 @@ class Refused(unittest.TestCase):
                 (Case("", "GivenTensorFill", [], wanted, shape=[3], values=[1.0, 2.0]), "the_node"),
                 (Case("", "GRUUnit", [hidden, gates, np.zeros(4, np.float32),
                                       np.zeros(1, np.float32)], wanted), "the_node")):
-            with self.subTest(part), tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "m.onnx")
-                save(path, case.model(False))
-                code, text = run("sluice-preprocess", path, "-o", os.path.join(folder, "m.sg"))
-                self.assertNotEqual(code, 0)
-                self.assertLess(code, 128, text)
+            with self.subTest(part):
+                text = self.failed("sluice-preprocess", "-o", self.path("m.sg"),
+                                   write(self.path("m.onnx"), case.model(False)))
                 self.assertIn(part, text)
                 self.assertIn("the_node", text)
 
     def test_aten_is_not_known(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "m.onnx")
-            save(path, Case("", "ATen", [IMAGE], IMAGE).model(False))
-            code, text = run("sluice-preprocess", path, "-o", os.path.join(folder, "m.sg"))
-        self.assertEqual(code, 4, text)
+        path = write(self.path("m.onnx"), Case("", "ATen", [IMAGE], IMAGE).model(False))
+        text = self.program(4, "sluice-preprocess", path, "-o", self.path("m.sg"))
         self.assertIn("1 unsupported operator: ATen (1 node: 'the_node')", text)
 
 
 if __name__ == "__main__":
-    PROGRAMS = need(sys.argv.pop(1), ["preprocess", "eval", "optimize", "partition",
-                                      "subgraph-optimize", "build", "loader"])
+    ProgramCase.programs = need(sys.argv.pop(1), [*STAGES, "eval", "loader"])
     unittest.main()

@@ -16,9 +16,11 @@ import time
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
-from programs import ProgramCase, import_sluice, need
+import models
+from models import constant, floats
+from programs import ProgramCase, bytes_of, import_sluice, need
 
 PROFILE = "--profile=cpu-avx2"
 SIZE = 64  # of matrices: 64 * 64 * 4 bytes are four pages
@@ -27,20 +29,12 @@ SHARED, COMBINED = "--external-weight=1", "--external-weight=2"
 
 def matrix(name, seed, rows=SIZE):
     values = np.random.default_rng(seed).standard_normal((rows, SIZE)).astype(np.float32)
-    return numpy_helper.from_array(values / 8, name)
-
-
-def floats(name, dims):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+    return constant(name, values / 8)
 
 
 def save(path, nodes, weights, batch=2):
-    graph = helper.make_graph(nodes, "g", [floats("x", [batch, SIZE])], [floats("y", None)],
-                              weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
-    return path
+    return models.save(path, nodes, [floats("x", [batch, SIZE])], [floats("y")], weights,
+                       opset=16)
 
 
 def layers(seeds, batch=2):
@@ -60,7 +54,7 @@ def layers(seeds, batch=2):
 def walked(path):
     """A root graph that reads one constant of several pages, one of less than a page that is no
     small one of the graph file, and calls a part with a constant of its own."""
-    few = numpy_helper.from_array(np.linspace(0, 1, 500, dtype=np.float32), "few")
+    few = constant("few", np.linspace(0, 1, 500, dtype=np.float32))
     nodes = [helper.make_node("MatMul", ["x", "w1"], ["a1"]),
              helper.make_node("Tanh", ["a1"], ["a2"]),
              *(helper.make_node("MatMul", [f"a{i}", "w1"], [f"a{i + 1}"]) for i in range(2, 6)),
@@ -99,8 +93,7 @@ class Case(ProgramCase):
         return read
 
     def read(self, *name):
-        with open(self.path(os.path.join(*name)), "rb") as file:
-            return file.read()
+        return bytes_of(self.path(os.path.join(*name)))
 
     def write(self, path, data):
         with open(path, "wb") as file:
@@ -162,7 +155,7 @@ class Kinds(Case):
         self.assertEqual(names, {"w1", "w2"})
 
     def test_equal_constants_are_one_file(self):
-        turned = numpy_helper.from_array(numpy_helper.to_array(matrix("w", 1)).T.copy(), "turned")
+        turned = constant("turned", numpy_helper.to_array(matrix("w", 1)).T.copy())
         nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]),
                  helper.make_node("Tanh", ["a"], ["b"]),
                  helper.make_node("Gemm", ["b", "turned"], ["y"], transB=1)]  # packed alike
@@ -180,7 +173,7 @@ class Kinds(Case):
 
     def test_small_models_have_no_files(self):
         nodes = [helper.make_node("Add", ["x", "few"], ["y"])]
-        few = numpy_helper.from_array(np.arange(SIZE, dtype=np.float32), "few")
+        few = constant("few", np.arange(SIZE, dtype=np.float32))
         save(self.path("m.onnx"), nodes, [few])
         for option in (SHARED, COMBINED):
             self.compile(self.path("m.onnx"), "m.om", option)

@@ -28,10 +28,6 @@ class KernelCase(ProgramCase):
         super().setUp()
         self.store = self.path("store")
 
-    def run_program(self, name, *arguments, **settings):
-        return subprocess.run([os.path.join(self.programs, name), *arguments], capture_output=True,
-                              text=True, timeout=300, **settings)
-
     def partitioned(self, model, *options):
         """Makes q.sg and its subgraphs in split/, whose names are returned."""
         subprocess.run([MAKE, *model.split(), *options, "-o", self.folder], check=True,
@@ -55,9 +51,8 @@ class KernelCase(ProgramCase):
     def kernels(self, lines, *options, code=0, store=None):
         """The lines that --kernels writes for these lines."""
         out = self.path("out.list")
-        done = self.run_program("sluice-subgraph-optimize", "--kernels=" + self.write_list(lines),
-                                "--store", store or self.store, "-o", out, *options)
-        self.assertEqual(done.returncode, code, done.stderr)
+        done = self.done(code, "sluice-subgraph-optimize", "--kernels=" + self.write_list(lines),
+                         "--store", store or self.store, "-o", out, *options)
         self.assertEqual(os.path.exists(out), code == 0)
         self.errors = done.stderr
         if code != 0:
@@ -150,9 +145,8 @@ class ListTest(KernelCase):
         for line in left:
             self.assertTrue(line.endswith(" " + blank))
         self.assertEqual(self.kernels([]), [])
-        done = self.run_program("sluice-subgraph-optimize", "--kernels=-", "--store", self.store,
-                                input=file + "\n")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.done(0, "sluice-subgraph-optimize", "--kernels=-", "--store", self.store,
+                         input=file + "\n")
         self.assertEqual(KEY.findall(done.stdout), self.keys(left))
 
     def test_a_pipe_ends_with_the_first_failure(self):
@@ -223,8 +217,7 @@ class ErrorsTest(KernelCase):
 
 class JobTest(KernelCase):
     def job(self, *keys, code=0):
-        done = self.run_program("sluice-job", "--store", self.store, *keys)
-        self.assertEqual(done.returncode, code, done.stderr)
+        done = self.done(code, "sluice-job", "--store", self.store, *keys)
         return done.stderr
 
     def test_jobs(self):

@@ -7,16 +7,15 @@ usage: kernels_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
 import hashlib
 import math
-import os
 import random
 import re
-import subprocess
 import sys
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
+from models import floats, save, value
 from programs import ProgramCase, need
 
 PROFILE = "cpu-generic"  # runs everywhere
@@ -25,10 +24,6 @@ PROFILE = "cpu-generic"  # runs everywhere
 ERRORS = {"default": 4 * 2.0 ** -23, "high_precision": 2.0 ** -23, "high_performance": 1e-6}
 ROUNDING = 2.0 ** -24  # of one operation
 ROW = 96
-
-
-def floats(name, *dims):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
 
 
 def make_model(path):
@@ -41,16 +36,10 @@ def make_model(path):
              helper.make_node("HardSwish", ["m"], ["h"], "chain"),
              helper.make_node("CumSum", ["z", "one"], ["c"], "sums"),
              helper.make_node("ArgMax", ["z"], ["a"], "largest", axis=0)]
-    graph = helper.make_graph(
-        nodes, "g", [floats("x", "N", ROW), floats("z", 5, ROW)],
-        [floats("e", "N", ROW), floats("g", "N", ROW), floats("s", "N", ROW), floats("h", 5, ROW),
-         floats("c", 5, ROW), helper.make_tensor_value_info("a", TensorProto.INT64, [1, ROW])],
-        [numpy_helper.from_array(scale, "scale"),
-         numpy_helper.from_array(np.array(1, np.int64), "one")])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
-    model.ir_version = 9
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
+    save(path, nodes, [floats("x", ["N", ROW]), floats("z", [5, ROW])],
+         [*(floats(name, ["N", ROW]) for name in "egs"), *(floats(name, [5, ROW]) for name in "hc"),
+          value("a", [1, ROW], TensorProto.INT64)],
+         {"scale": scale, "one": 1}, opset=20, ir_version=9)
 
 
 def specifications(text):
@@ -68,10 +57,6 @@ class KernelsCase(ProgramCase):
         super().setUp()
         make_model(self.path("m.onnx"))
 
-    def run_program(self, name, *arguments, **how):
-        return subprocess.run([os.path.join(self.programs, "sluice-" + name), *arguments],
-                              capture_output=True, timeout=120, **how)
-
     def compiled(self, *options):
         """The folder with the graph of each stage, and m.om beside it."""
         folder = self.path("look" + "".join(options))
@@ -80,9 +65,7 @@ class KernelsCase(ProgramCase):
         return folder
 
     def loops(self, graph, *options):
-        done = self.run_program("show", "--loops", graph, *options)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout.decode()
+        return self.done(0, "sluice-show", "--loops", graph, *options).stdout
 
 
 class Specifications(KernelsCase):
@@ -112,12 +95,12 @@ class Specifications(KernelsCase):
 
     def test_blanks_and_comments_do_not_matter(self):
         text = self.loops(self.compiled() + "/4-subgraph-optimize.sg", "--node=softmax")
-        plain = self.run_program("subgraph-optimize", "--kernel=-", input=text.encode())
-        self.assertEqual(plain.returncode, 0, plain.stderr)
-        self.assertEqual(plain.stdout[:4], b"\x7fELF")
+        kernel = lambda words: self.done(0, "sluice-subgraph-optimize", "--kernel=-",
+                                         input=words.encode(), text=False).stdout
+        plain = kernel(text)
+        self.assertEqual(plain[:4], b"\x7fELF")
         spaced = text.replace("\n", "  \n# nothing\n").replace(" = ", "  =  ")
-        self.assertEqual(self.run_program("subgraph-optimize", "--kernel=-", input=spaced.encode())
-                         .stdout, plain.stdout)
+        self.assertEqual(kernel(spaced), plain)
 
     def test_a_partitioned_graph_shows_the_same(self):
         folder = self.compiled()
@@ -151,8 +134,8 @@ class Specifications(KernelsCase):
             changed = list(words)
             at = numbers.randrange(0, len(words), 2)
             changed[at] = numbers.choice(words[::2] + ["0", "-1", "9223372036854775807", "%99"])
-            done = self.run_program("subgraph-optimize", "-q", "--kernel=-",
-                                    input="".join(changed).encode())
+            done = self.run_program("sluice-subgraph-optimize", "-q", "--kernel=-",
+                                    input="".join(changed).encode(), text=False)
             self.assertIn(done.returncode, (0, 3, 4), (words[at], changed[at], done.stderr))
             codes.add(done.returncode)
         self.assertIn(3, codes)
@@ -160,12 +143,7 @@ class Specifications(KernelsCase):
 
 class Math(KernelsCase):
     def run_model(self, inputs):
-        for name, values in inputs.items():
-            np.save(self.path(name + ".npy"), values)
-        self.program(0, "sluice-loader", self.path("m.om"),
-                     *(f"--input={name}={self.path(name)}.npy" for name in inputs),
-                     "--output-dir", self.path("out"))
-        return {name: np.load(self.path(f"out/{name}.npy")) for name in "egs"}
+        return self.outputs_of("sluice-loader", self.path("m.om"), *self.bindings(inputs))
 
     def assert_near(self, actual, expected, allowed, what):
         worst = np.max(np.abs(actual.astype(np.float64) - expected) / allowed)

@@ -16,14 +16,11 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
-import numpy as np
-from onnx import TensorProto, helper, numpy_helper
-
-from programs import STAGES, has_nameless_files, need
+from models import convolution_chain, floats, save
+from programs import STAGES, bytes_of, has_nameless_files, need
 
 GRAPHS = ["%d-%s.sg" % (k + 1, stage) for k, stage in enumerate(STAGES[:4])]
 PROFILE = "--profile=cpu-generic"
@@ -35,27 +32,8 @@ SECONDS_TO_END = 2  # for processes of a round, after the orchestrator's end
 
 def make_model(path):
     """Twelve convolutions of different shapes: enough work in each stage for a kill to meet it."""
-    nodes, weights, channels = [], [], 4
-    for k in range(12):
-        made = 4 + k
-        values = np.random.default_rng(k).standard_normal((made, channels, 3, 3), np.float32)
-        weights.append(numpy_helper.from_array(values, "w%d" % k))
-        nodes.append(helper.make_node("Conv", ["a%d" % k, "w%d" % k], ["c%d" % k], "conv%d" % k,
-                                      pads=[1, 1, 1, 1]))
-        nodes.append(helper.make_node("Relu", ["c%d" % k], ["a%d" % (k + 1)], "relu%d" % k))
-        channels = made
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-            for name, dims in (("a0", [1, 4, 24, 24]), ("a12", None))]
-    model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], weights),
-                              opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
-
-
-def bytes_of(path):
-    with open(path, "rb") as file:
-        return file.read()
+    nodes, weights = convolution_chain([4, *range(4, 16)], "Relu")
+    save(path, nodes, [floats("x0", [1, 4, 24, 24])], [floats("x12")], weights)
 
 
 def files_in(folder):

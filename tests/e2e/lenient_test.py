@@ -13,7 +13,8 @@ import unittest
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from programs import ProgramCase, need
+import models
+from programs import ProgramCase, bytes_of, need
 
 X = np.random.default_rng(7).standard_normal((2, 3, 4)).astype(np.float32)
 TYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProto.INT64,
@@ -21,11 +22,11 @@ TYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProt
 
 
 def value(name, dtype, shape=None):
-    return helper.make_tensor_value_info(name, TYPES[np.dtype(dtype)], shape)
+    return models.value(name, shape, TYPES[np.dtype(dtype)])
 
 
 def constants(**arrays):
-    return [numpy_helper.from_array(np.asarray(array), name) for name, array in arrays.items()]
+    return [models.constant(*each) for each in arrays.items()]
 
 
 def varint(number):
@@ -43,11 +44,8 @@ def field(number, data):
 
 class LenientCase(ProgramCase):
     def save(self, graph, opset=17, domains=(), name="m.onnx", functions=()):
-        imports = [helper.make_opsetid(*each) for each in [("", opset), *domains]
-                   if each[1] is not None]
-        model = helper.make_model(graph, opset_imports=imports, functions=list(functions))
-        model.ir_version = 8
-        return self.write(model.SerializeToString(), name)
+        model = models.model_of_graph(graph, opset, domains=domains, functions=list(functions))
+        return models.write(self.path(name), model)
 
     def write(self, data, name="m.onnx"):
         with open(self.path(name), "wb") as file:
@@ -59,12 +57,8 @@ class LenientCase(ProgramCase):
                             "--profile=cpu-generic", *options)
 
     def run_model(self, inputs, code=0):
-        arguments = []
-        for name, array in inputs.items():
-            np.save(self.path(name + ".npy"), array)
-            arguments += ["--input", f"{name}={self.path(name + '.npy')}"]
-        return self.program(code, "sluice-loader", self.path("m.om"), *arguments, "--output-dir",
-                            self.path("out"))
+        return self.program(code, "sluice-loader", self.path("m.om"), *self.bindings(inputs),
+                            "--output-dir", self.path("out"))
 
     def result(self, name="y"):
         return np.load(self.path(f"out/{name}.npy"))
@@ -153,8 +147,7 @@ class FailingBranches(LenientCase):
     def test_every_stage_knows_it(self):
         path = self.silero()
         self.compile(path, "--dump-dir", self.path("look"), "--verify=each")
-        with open(self.path("m.om"), "rb") as file:
-            product = file.read()
+        product = bytes_of(self.path("m.om"))
         for name in ("1-preprocess", "2-optimize", "3-partition", "4-subgraph-optimize"):
             graph = self.path(f"look/{name}.sg")
             text = self.program(0, "sluice-show", graph)
@@ -166,8 +159,7 @@ class FailingBranches(LenientCase):
                          self.path("again.sg"))
             self.program(0, "sluice-diff", graph, self.path("again.sg"))
             self.program(0, "sluice-compile", graph, "-o", self.path("resumed.om"))
-            with open(self.path("resumed.om"), "rb") as file:
-                self.assertEqual(file.read(), product, name)
+            self.assertEqual(bytes_of(self.path("resumed.om")), product, name)
         self.program(0, "sluice-check", path)
 
     def choice(self, good, bad, name="choose", inside=None):
@@ -504,8 +496,7 @@ class NestedLoops(LenientCase):
                                           field(6, body)))
         shell = helper.make_graph([], "g", [value("x", np.float32, [2])], [value("y", np.float32)],
                                   constants(twice=np.int64(2), once=np.int64(1), one=np.float32(1)))
-        model = helper.make_model(shell, opset_imports=[helper.make_opsetid("", 16)])
-        model.ir_version = 8
+        model = models.model_of_graph(shell, opset=16)
         model.ClearField("graph")
         return self.write(model.SerializeToString() + field(7, inner + shell.SerializeToString()))
 

@@ -15,7 +15,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from classifiers import ML, LogisticRegression, RandomForest, map_info, maps_info
-from programs import ProgramCase, import_sluice, need
+from models import floats, model_of, value, write
+from programs import ProgramCase, bytes_of, import_sluice, need
 
 TEXTS, NUMBERS, PAIR = ["setosa", "versicolor", "virginica"], [0, 7, -3], [0, 1]
 sluice = None
@@ -23,8 +24,7 @@ sluice = None
 
 class MapCase(ProgramCase):
     def saved(self, model, name="m.onnx"):
-        onnx.save(model, self.path(name))
-        return self.path(name)
+        return write(self.path(name), model)
 
     def compiled(self, model, *options):
         self.program(0, "sluice-compile", self.saved(model), "-o", self.path("m.om"), *options)
@@ -189,8 +189,7 @@ class Files(MapCase):
         self.program(0, "sluice-loader", self.compiled(classifier.model()), "--input", "X=" +
                      self.array("x.npy", x), "--format", "pb", "--output-dir", self.path("out"))
         sequence = onnx.SequenceProto()
-        with open(self.path("out/output_probability.pb"), "rb") as file:
-            sequence.ParseFromString(file.read())
+        sequence.ParseFromString(bytes_of(self.path("out/output_probability.pb")))
         self.assertEqual(sequence.elem_type, onnx.SequenceProto.MAP)
         maps = [dict(zip(one.keys, [float(numpy_helper.to_array(value))
                                     for value in one.values.tensor_values]))
@@ -218,41 +217,30 @@ class Files(MapCase):
                                         [TEXTS[i].encode() for i in best])
             for file, message in (("input_0", numpy_helper.from_array(x, "X")),
                                   ("output_0", labels), ("output_1", sequence)):
-                (onnx.save_tensor(message, f"{data}/{file}.pb") if hasattr(message, "dims")
-                 else self.write(f"{data}/{file}.pb", message))
+                write(f"{data}/{file}.pb", message)
             text = self.program(code, "sluice-conformance", self.path(name))
             if code:
                 self.assertIn("values of map 0: element [0]", text)
 
-    def write(self, path, message):
-        with open(path, "wb") as file:
-            file.write(message.SerializeToString())
-
 
 class Operators(MapCase):
     def node_model(self, nodes, inputs, outputs):
-        model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs),
-                                  opset_imports=[helper.make_opsetid("", 15),
-                                                 helper.make_opsetid(ML, 1)])
-        model.ir_version = 8
-        return model
+        return model_of(nodes, inputs, outputs, opset=15, domains={ML: 1})
 
     def test_sequences_of_maps(self):
-        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 2])
-        at = helper.make_tensor_value_info("at", TensorProto.INT64, [])
+        x, at = floats("x", ["n", 2]), value("at", [], TensorProto.INT64)
         nodes = [helper.make_node("ZipMap", ["x"], ["maps"], domain=ML,
                                   classlabels_strings=["no", "yes"]),
                  helper.make_node("SequenceAt", ["maps", "at"], ["one"]),
                  helper.make_node("SequenceLength", ["maps"], ["count"])]
         model = self.node_model(nodes, [x, at],
                                 [map_info("one", TensorProto.STRING, TensorProto.FLOAT),
-                                 helper.make_tensor_value_info("count", TensorProto.INT64, [])])
+                                 value("count", [], TensorProto.INT64)])
         with sluice.Model(self.compiled(model)) as opened:
             self.assertEqual(opened.outputs[0].kind, 3)
             outputs = opened.run()(x=np.array([[1, 2], [3, 4]], np.float32), at=np.array(-1))
         self.assertEqual((outputs["one"], int(outputs["count"])), ({"no": 3, "yes": 4}, 2))
-        vector = self.node_model([nodes[0]],
-                                 [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
+        vector = self.node_model([nodes[0]], [floats("x", [2])],
                                  [maps_info("maps", TensorProto.STRING)])
         with sluice.Model(self.compiled(vector)) as opened:
             self.assertEqual(opened.run()(x=np.array([5, 6], np.float32))["maps"],
@@ -261,13 +249,11 @@ class Operators(MapCase):
     def test_maps_as_inputs(self):
         for key, labels, wanted_type in ((TensorProto.STRING, ["a", "b", "z"], np.float32),
                                          (TensorProto.INT64, [1, -2, 9], np.int64)):
-            value = (helper.np_dtype_to_tensor_dtype(np.dtype(wanted_type))
-                     if hasattr(helper, "np_dtype_to_tensor_dtype")
-                     else {np.float32: TensorProto.FLOAT, np.int64: TensorProto.INT64}[wanted_type])
+            dtype = {np.float32: TensorProto.FLOAT, np.int64: TensorProto.INT64}[wanted_type]
             name = "string_vocabulary" if key == TensorProto.STRING else "int64_vocabulary"
             node = helper.make_node("DictVectorizer", ["words"], ["y"], domain=ML, **{name: labels})
-            model = self.node_model([node], [map_info("words", key, value)],
-                                    [helper.make_tensor_value_info("y", value, [1, 3])])
+            model = self.node_model([node], [map_info("words", key, dtype)],
+                                    [value("y", [1, 3], dtype)])
             given = {labels[2]: wanted_type(4), labels[0]: wanted_type(-5)}
             om = self.compiled(model)
             with sluice.Model(om) as opened:
@@ -281,15 +267,10 @@ class Operators(MapCase):
             keys = np.array([key.encode() for key in given],
                             "S") if key == TensorProto.STRING else np.array(list(given))
             np.savez(self.path("words.npz"), keys=keys, values=np.array(list(given.values())))
-            self.program(0, "sluice-loader", om, "--input", "words=" + self.path("words.npz"),
-                         "--output-dir", self.path("out"))
-            np.testing.assert_array_equal(np.load(self.path("out/y.npy")),
-                                          np.array([[-5, 0, 4]], wanted_type))
             self.program(0, "sluice-preprocess", self.path("m.onnx"), "-o", self.path("m.sg"))
-            self.program(0, "sluice-eval", self.path("m.sg"), "--input",
-                         "words=" + self.path("words.npz"), "--output-dir", self.path("out"))
-            np.testing.assert_array_equal(np.load(self.path("out/y.npy")),
-                                          np.array([[-5, 0, 4]], wanted_type))
+            for command in (["sluice-loader", om], ["sluice-eval", self.path("m.sg")]):
+                found = self.outputs_of(*command, "--input", "words=" + self.path("words.npz"))
+                np.testing.assert_array_equal(found["y"], np.array([[-5, 0, 4]], wanted_type))
             np.savez(self.path("words.npz"), keys=keys, values=np.zeros(3, wanted_type))
             self.assertIn("'keys' of shape 2 and 'values' of shape 3 are no map",
                           self.program(3, "sluice-loader", om, "--input",
@@ -306,7 +287,7 @@ class Operators(MapCase):
         self.assertEqual(self.program(0, "sluice-show", self.path("again.sg")), text)
 
     def test_refused(self):
-        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])
+        x = floats("x", [2, 3])
         for attributes, words in (({}, "it has none of the attributes 'classlabels_strings' "
                                    "and 'classlabels_int64s'"), ({"classlabels_int64s": [1, 2, 1]},
                                                                  "a class label is there twice"),
@@ -325,11 +306,10 @@ class DroppedOutputs(MapCase):
     def model(self):
         """y = -x; behind it nodes that nobody knows, one of them in a body, and one that an
         expansion refuses."""
-        info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])
-                for name in ("x", "y", "odd", "worse", "taken")]
+        info = [floats(name, [2]) for name in ("x", "y", "odd", "worse", "taken")]
         body = helper.make_graph([helper.make_node("Frobnicate", ["y"], ["inner"], "f",
                                                    domain="odd")], "b", [],
-                                 [helper.make_tensor_value_info("inner", TensorProto.FLOAT, [2])])
+                                 [floats("inner", [2])])
         nodes = [helper.make_node("Neg", ["x"], ["y"], "negate"),
                  helper.make_node("Frobnicate", ["y"], ["odd"], "f", domain="odd"),
                  helper.make_node("Normalizer", ["y"], ["worse"], "n", domain=ML, norm="L3"),
@@ -338,10 +318,7 @@ class DroppedOutputs(MapCase):
                  helper.make_node("Cast", ["most"], ["choice"], to=TensorProto.BOOL),
                  helper.make_node("If", ["choice"], ["taken"], "if", then_branch=body,
                                   else_branch=body)]
-        model = helper.make_model(helper.make_graph(nodes, "g", info[:1], info[1:]), opset_imports=[
-            helper.make_opsetid("", 15), helper.make_opsetid(ML, 1), helper.make_opsetid("odd", 1)])
-        model.ir_version = 8
-        return model
+        return model_of(nodes, info[:1], info[1:], opset=15, domains={ML: 1, "odd": 1})
 
     def test_their_operators_are_not_refused(self):
         path = self.saved(self.model())

@@ -10,48 +10,30 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from programs import STAGES, need
+from models import convolution_chain, floats, save, value
+from programs import STAGES, ProgramCase, bytes_of, need
 
-PROGRAMS = None
 THREADS = "--threads=4"
 
 
 def program(name):
-    return os.path.join(PROGRAMS, "sluice-" + name)
+    return os.path.join(ProgramCase.programs, "sluice-" + name)
 
 
 def make_model(path):
     """Convolutions of different shapes (kernels generated and weights packed in threads), and work
     for host_cpu."""
-    random = np.random.default_rng(3)
-    nodes, weights, last = [], [], "x"
-    for k in range(6):
-        size = 1 + 2 * (k % 2)
-        channels = [16, 16 + 16 * k, 32 + 16 * k]
-        weights.append(numpy_helper.from_array(
-            random.standard_normal((channels[2], channels[1], size, size), np.float32), "w%d" % k))
-        nodes.append(helper.make_node("Conv", [last, "w%d" % k], ["c%d" % k], "conv%d" % k,
-                                      pads=[size // 2] * 4))
-        nodes.append(helper.make_node("Sin", ["c%d" % k], ["s%d" % k], "sin%d" % k))
-        last = "s%d" % k
-    weights.append(numpy_helper.from_array(random.standard_normal((112 * 64, 300), np.float32),
-                                           "w"))
-    weights.append(numpy_helper.from_array(np.array([1, -1], np.int64), "shape"))
-    nodes.append(helper.make_node("Reshape", [last, "shape"], ["flat"], "flat"))
-    nodes.append(helper.make_node("MatMul", ["flat", "w"], ["y"], "dense"))
-    floats = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-    graph = helper.make_graph(nodes, "g", [floats("x", [1, 16, 8, 8])], [floats("y", [1, 300])],
-                              weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
+    nodes, weights = convolution_chain(range(16, 113, 16), "Sin", kernels=(1, 3))
+    nodes += [helper.make_node("Reshape", ["x6", "shape"], ["flat"], "flat"),
+              helper.make_node("MatMul", ["flat", "w"], ["y"], "dense")]
+    dense = np.random.default_rng(4).standard_normal((112 * 64, 300), np.float32)
+    save(path, nodes, [floats("x0", [1, 16, 8, 8])], [floats("y", [1, 300])],
+         weights | {"w": dense, "shape": [1, -1]})
 
 
 # What is limited: data with the stacks of threads, and all of a process's addresses.
@@ -76,15 +58,11 @@ def smallest_limit(kind, name):
     return high
 
 
-class Memory(unittest.TestCase):
+class Memory(ProgramCase):
     def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         self.outputs = os.path.join(self.folder, "outputs")
         make_model(self.path("model.onnx"))
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
 
     def sweep(self, kind, smallest, command, out):
         """Runs command under limits that grow from the smallest, and without one. Returns how often
@@ -92,8 +70,7 @@ class Memory(unittest.TestCase):
         os.mkdir(self.outputs)
         unlimited = subprocess.run(command, capture_output=True, text=True, timeout=120)
         self.assertEqual(unlimited.returncode, 0, unlimited.stderr)
-        with open(out, "rb") as file:
-            expected = file.read()
+        expected = bytes_of(out)
         ran_out = 0
         for limit in [smallest + (step * step << 16) for step in range(0, 24, 2)]:
             shutil.rmtree(self.outputs)
@@ -101,8 +78,7 @@ class Memory(unittest.TestCase):
             with self.subTest(command=os.path.basename(command[0]), kind=kind, limit=limit):
                 result = run_limited(kind, limit, *command)
                 if result.returncode == 0:
-                    with open(out, "rb") as file:
-                        self.assertTrue(file.read() == expected)
+                    self.assertTrue(bytes_of(out) == expected)
                 else:
                     ran_out += 1
                     self.assertEqual(result.returncode, 5, result.stderr)
@@ -137,17 +113,11 @@ class Memory(unittest.TestCase):
     def test_a_run_names_node_and_model(self):
         """Two gigabytes that only the run knows of."""
         fill = helper.make_node("ConstantOfShape", ["s"], ["y"], "fill")
-        ends = (helper.make_tensor_value_info("s", TensorProto.INT64, [1]),
-                helper.make_tensor_value_info("y", TensorProto.FLOAT, [None]))
-        model = helper.make_model(helper.make_graph([fill], "g", [ends[0]], [ends[1]]),
-                                  opset_imports=[helper.make_opsetid("", 13)])
-        model.ir_version = 8
-        with open(self.path("fill.onnx"), "wb") as file:
-            file.write(model.SerializeToString())
+        save(self.path("fill.onnx"), [fill], [value("s", [1], TensorProto.INT64)],
+             [floats("y", [None])])
         np.save(self.path("s.npy"), np.array([1 << 29], np.int64))
-        compiled = subprocess.run([program("compile"), "-q", self.path("fill.onnx"), "-o",
-                                   self.path("fill.om")], capture_output=True, text=True)
-        self.assertEqual((compiled.returncode, compiled.stderr), (0, ""))
+        self.assertEqual("", self.program(0, "sluice-compile", "-q", self.path("fill.onnx"), "-o",
+                                          self.path("fill.om")))
         result = run_limited("addresses", 1 << 30, program("loader"), self.path("fill.om"),
                              "--threads=1", "--input=s=" + self.path("s.npy"))
         self.assertEqual(result.returncode, 5, result.stderr)
@@ -170,5 +140,5 @@ class Memory(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS = need(sys.argv.pop(1), ["compile", "loader", "verify", *STAGES])
+    ProgramCase.programs = need(sys.argv.pop(1), ["compile", "loader", "verify", *STAGES])
     unittest.main(verbosity=2)

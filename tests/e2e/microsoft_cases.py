@@ -2,8 +2,11 @@
 import math
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
+from models import model_of, value
+
+OPSETS = {"opset": 17, "domains": {"com.microsoft": 1}}
 RANDOM = np.random.default_rng(7)
 DTYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float16): TensorProto.FLOAT16,
           np.dtype(np.int32): TensorProto.INT32, np.dtype(np.int64): TensorProto.INT64,
@@ -31,24 +34,19 @@ class Case:
                 name not in self.constants}
 
     def model(self, free_dims):
-        names = [name if value is not None else "" for name, value in self.inputs.items()]
-        node = helper.make_node(self.op, names, [name if value is not None else ""
-                                                 for name, value in self.wanted.items()],
-                                "the_node", domain=self.domain, **self.attributes)
+        named = lambda arrays: [name if array is not None else "" for name, array in arrays.items()]
+        node = helper.make_node(self.op, named(self.inputs), named(self.wanted), "the_node",
+                                domain=self.domain, **self.attributes)
 
-        def dims(name, value):
-            return [f"{name}_{axis}" for axis in range(value.ndim)] if free_dims else value.shape
+        def dims(name, array):
+            return [f"{name}_{axis}" for axis in range(array.ndim)] if free_dims else array.shape
 
-        inputs = [helper.make_tensor_value_info(name, DTYPES[value.dtype], dims(name, value))
-                  for name, value in self.fed().items()]
-        outputs = [helper.make_tensor_value_info(name, DTYPES[np.asarray(value).dtype], None)
-                   for name, value in self.wanted.items() if value is not None]
-        weights = [numpy_helper.from_array(self.inputs[name], name) for name in self.constants]
-        graph = helper.make_graph([node], "g", inputs, outputs, weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17),
-                                                        helper.make_opsetid("com.microsoft", 1)])
-        model.ir_version = 8
-        return model
+        inputs = [value(name, dims(name, array), DTYPES[array.dtype])
+                  for name, array in self.fed().items()]
+        outputs = [value(name, None, DTYPES[np.asarray(array).dtype])
+                   for name, array in self.wanted.items() if array is not None]
+        return model_of([node], inputs, outputs,
+                        {name: self.inputs[name] for name in self.constants}, **OPSETS)
 
 
 def erf(x):

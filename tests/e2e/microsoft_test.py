@@ -4,19 +4,16 @@ and compiled; what is not taken is reported.
 
 usage: microsoft_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
-import os
-import subprocess
 import sys
-import tempfile
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from microsoft_cases import attend, cases, causal, heads_of, joined, normal
-from programs import need
+from microsoft_cases import OPSETS, attend, cases, causal, heads_of, joined, normal
+from models import floats, model_of, value, write
+from programs import STAGES, ProgramCase, need
 
-PROGRAMS = None
 # One of each kind: compiling takes longer than evaluating.
 COMPILED = {"rms", "skip_sum", "embed", "bias_gelu", "quick_gelu", "matmul_trans", "gemm_leaky",
             "conv_sum", "bits_4_packed", "bits_8_none", "dynamic_columns", "add_uint8",
@@ -26,32 +23,12 @@ COMPILED = {"rms", "skip_sum", "embed", "bias_gelu", "quick_gelu", "matmul_trans
             "group_buffer_next", "group_buffer_biased"}
 
 
-def run(program, *arguments):
-    done = subprocess.run([os.path.join(PROGRAMS, program), *arguments], capture_output=True,
-                          text=True)
-    return done.returncode, done.stdout + done.stderr
-
-
-def save(path, model):
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
-
-
-def bindings(folder, case):
-    arguments = []
-    for name, value in case.fed().items():
-        path = os.path.join(folder, f"{name}.in.npy")
-        np.save(path, value)
-        arguments += ["--input", f"{name}={path}"]
-    return arguments
-
-
-class Semantics(unittest.TestCase):
-    def check_outputs(self, case, folder):
+class Semantics(ProgramCase):
+    def check_outputs(self, case, outputs):
         for name, wanted in case.wanted.items():
             if wanted is None:
                 continue
-            got, wanted = np.load(os.path.join(folder, f"{name}.npy")), np.asarray(wanted)
+            got, wanted = outputs[name], np.asarray(wanted)
             self.assertEqual((got.dtype, got.shape), (wanted.dtype, wanted.shape),
                              f"{case.name}: {name}")
             if case.steps:
@@ -67,41 +44,32 @@ class Semantics(unittest.TestCase):
     def test_evaluated(self):
         for case in cases():
             for free in (False, True):
-                with self.subTest(case.name, free=free), tempfile.TemporaryDirectory() as folder:
-                    model, graph = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.sg")
-                    save(model, case.model(free))
-                    code, text = run("sluice-preprocess", model, "-o", graph)
-                    self.assertEqual(code, 0, text)
-                    code, text = run("sluice-eval", graph, *bindings(folder, case), "--output-dir",
-                                     folder)
-                    self.assertEqual(code, 0, text)
-                    self.check_outputs(case, folder)
+                with self.subTest(case.name, free=free):
+                    model = write(self.path("m.onnx"), case.model(free))
+                    self.program(0, "sluice-preprocess", model, "-o", self.path("m.sg"))
+                    self.check_outputs(case, self.outputs_of("sluice-eval", self.path("m.sg"),
+                                                             *self.bindings(case.fed())))
 
     def test_compiled(self):
         for case in cases():
             if case.name not in COMPILED:
                 continue
-            with self.subTest(case.name), tempfile.TemporaryDirectory() as folder:
-                model, compiled = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.om")
-                save(model, case.model(False))
-                code, text = run("sluice", "compile", model, "-o", compiled,
-                                 "--profile=cpu-generic")
-                self.assertEqual(code, 0, text)
-                code, text = run("sluice", "run", compiled, *bindings(folder, case), "--output-dir",
-                                 folder)
-                self.assertEqual(code, 0, text)
-                self.check_outputs(case, folder)
+            with self.subTest(case.name):
+                model = write(self.path("m.onnx"), case.model(False))
+                self.program(0, "sluice", "compile", model, "-o", self.path("m.om"),
+                             "--profile=cpu-generic")
+                self.check_outputs(case, self.outputs_of("sluice", "run", self.path("m.om"),
+                                                         *self.bindings(case.fed())))
 
 
 def decoder_layer():
     """GroupQueryAttention as exporters of decoders write it: its lengths come from the attention
     mask."""
-    info, make = helper.make_tensor_value_info, helper.make_node
-    float32 = TensorProto.FLOAT
+    make = helper.make_node
     cache = ["batch_size", 2, "past_sequence_length", 16]
-    inputs = [info("q", float32, ["batch_size", "sequence_length", 128]),
-              info("mask", TensorProto.INT64, ["batch_size", "total_sequence_length"]),
-              info("past.key", float32, cache), info("past.value", float32, cache)]
+    inputs = [floats("q", ["batch_size", "sequence_length", 128]),
+              value("mask", ["batch_size", "total_sequence_length"], TensorProto.INT64),
+              floats("past.key", cache), floats("past.value", cache)]
     nodes = [make("ReduceSum", ["mask", "one"], ["sum"], keepdims=0),
              make("Sub", ["sum", "one"], ["last"]),
              make("Cast", ["last"], ["lengths"], to=TensorProto.INT32),
@@ -112,90 +80,60 @@ def decoder_layer():
                                           "total"], ["y", "present.key", "present.value"],
                   domain="com.microsoft", num_heads=4, kv_num_heads=2)]
     cache = cache[:2] + ["total_sequence_length", 16]
-    outputs = [info("y", float32, ["batch_size", "sequence_length", 64]),
-               info("present.key", float32, cache), info("present.value", float32, cache)]
-    constants = [numpy_helper.from_array(np.array([1], np.int64), "one"),
-                 numpy_helper.from_array(np.array(1, np.int64), "axis")]
-    model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, constants),
-                              opset_imports=[helper.make_opsetid("", 17),
-                                             helper.make_opsetid("com.microsoft", 1)])
-    model.ir_version = 8
-    return model
+    outputs = [floats("y", ["batch_size", "sequence_length", 64]), floats("present.key", cache),
+               floats("present.value", cache)]
+    return model_of(nodes, inputs, outputs, {"one": [1], "axis": 1}, **OPSETS)
 
 
-class Decoder(unittest.TestCase):
-    def compile(self, folder, *options):
-        model, compiled = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.om")
-        save(model, decoder_layer())
-        code, text = run("sluice", "compile", model, "-o", compiled, "--profile=cpu-generic",
-                         *options)
-        self.assertEqual(code, 0, text)
-        return compiled
+class Decoder(ProgramCase):
+    def compile(self, *options):
+        self.program(0, "sluice", "compile", write(self.path("m.onnx"), decoder_layer()), "-o",
+                     self.path("m.om"), "--profile=cpu-generic", *options)
 
-    def step(self, folder, compiled, capacity, sequence, total, batch):
+    def step(self, capacity, sequence, total, batch):
         fed = {"q": normal(batch, sequence, 128), "mask": np.ones((batch, total), np.int64),
                "past.key": normal(batch, 2, capacity, 16),
                "past.value": normal(batch, 2, capacity, 16)}
-        arguments = []
-        for name, value in fed.items():
-            np.save(os.path.join(folder, f"{name}.in.npy"), value)
-            arguments += ["--input", f"{name}={folder}/{name}.in.npy"]
-        code, text = run("sluice", "run", compiled, *arguments, "--output-dir", folder)
-        self.assertEqual(code, 0, text)
+        outputs = self.outputs_of("sluice", "run", self.path("m.om"), *self.bindings(fed))
         q, *new = (heads_of(x, heads)
                    for x, heads in zip(np.split(fed["q"], [64, 96], -1), (4, 2, 2)))
         past = total - sequence
         keys, values = (np.concatenate([fed[name][:, :, :past], rows], 2)
                         for name, rows in zip(("past.key", "past.value"), new))
-        np.testing.assert_allclose(np.load(os.path.join(folder, "y.npy")),
+        np.testing.assert_allclose(outputs["y"],
                                    joined(attend(q, keys, values, causal(sequence, total))),
                                    atol=2e-5)
         for name, rows in (("key", keys), ("value", values)):
-            present = np.load(os.path.join(folder, f"present.{name}.npy"))
+            present = outputs["present." + name]
             self.assertEqual(present.shape, (batch, 2, max(capacity, total), 16))
             np.testing.assert_array_equal(present[:, :, :total], rows)
 
     def test_one_model_takes_pasts_that_grow_and_buffers(self):
-        with tempfile.TemporaryDirectory() as folder:
-            compiled = self.compile(folder, "--dim=past_sequence_length=0..64")
-            for capacity, sequence, total, batch in ((0, 3, 3, 2), (4, 1, 5, 2), (4, 3, 7, 1),
-                                                     (12, 3, 3, 2), (12, 1, 5, 2), (12, 3, 8, 1),
-                                                     (12, 1, 12, 1)):
-                with self.subTest(capacity=capacity, sequence=sequence, total=total, batch=batch):
-                    self.step(folder, compiled, capacity, sequence, total, batch)
+        self.compile("--dim=past_sequence_length=0..64")
+        for capacity, sequence, total, batch in ((0, 3, 3, 2), (4, 1, 5, 2), (4, 3, 7, 1),
+                                                 (12, 3, 3, 2), (12, 1, 5, 2), (12, 3, 8, 1),
+                                                 (12, 1, 12, 1)):
+            with self.subTest(capacity=capacity, sequence=sequence, total=total, batch=batch):
+                self.step(capacity, sequence, total, batch)
 
     def test_a_buffer_of_fixed_size(self):
-        with tempfile.TemporaryDirectory() as folder:
-            compiled = self.compile(folder, "--dim=batch_size=1;past_sequence_length=12;"
-                                    "sequence_length=1;total_sequence_length=5")
-            self.step(folder, compiled, 12, 1, 5, 1)
-            _, text = run("sluice-show", "--summary", compiled)
-            self.assertIn("present.key f32 1x2x12x16", text)
+        self.compile("--dim=batch_size=1;past_sequence_length=12;sequence_length=1;"
+                     "total_sequence_length=5")
+        self.step(12, 1, 5, 1)
+        self.assertIn("present.key f32 1x2x12x16",
+                      self.program(0, "sluice-show", "--summary", self.path("m.om")))
 
     def test_a_state_grows_by_the_new_tokens_alone(self):
-        with tempfile.TemporaryDirectory() as folder:
-            compiled = self.compile(folder, "--dim=batch_size=1;past_sequence_length=0..64",
-                                    "--state=present.*=past.*")
-            _, text = run("sluice-show", "--summary", compiled)
-            self.assertIn("present.key f32 [1, 2, sequence_length + past_sequence_length, 16]",
-                          text)
+        self.compile("--dim=batch_size=1;past_sequence_length=0..64", "--state=present.*=past.*")
+        self.assertIn("present.key f32 [1, 2, sequence_length + past_sequence_length, 16]",
+                      self.program(0, "sluice-show", "--summary", self.path("m.om")))
 
 
-class Refused(unittest.TestCase):
+class Refused(ProgramCase):
     def error_of(self, *nodes):
-        value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 8])
-        graph = helper.make_graph(list(nodes), "g", [value],
-                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17),
-                                                        helper.make_opsetid("com.microsoft", 1)])
-        model.ir_version = 8
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "m.onnx")
-            save(path, model)
-            code, text = run("sluice-preprocess", path, "-o", os.path.join(folder, "m.sg"))
-        self.assertNotEqual(code, 0)
-        self.assertLess(code, 128, text)
-        return text
+        model = model_of(list(nodes), [floats("x", [2, 3, 8])], [floats("y")], **OPSETS)
+        return self.failed("sluice-preprocess", write(self.path("m.onnx"), model), "-o",
+                           self.path("m.sg"))
 
     def node(self, op, inputs, name="the_node", **attributes):
         return helper.make_node(op, inputs, ["y"], name, domain="com.microsoft", **attributes)
@@ -257,6 +195,5 @@ class Refused(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS = need(sys.argv.pop(1), ["preprocess", "eval", "optimize", "partition",
-                                      "subgraph-optimize", "build", "loader"])
+    ProgramCase.programs = need(sys.argv.pop(1), [*STAGES, "eval", "loader"])
     unittest.main()

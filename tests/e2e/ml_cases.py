@@ -5,6 +5,8 @@ import math
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+import models
+
 RANDOM = np.random.default_rng(11)
 DTYPES = {"f": TensorProto.FLOAT, "d": TensorProto.DOUBLE, "i": TensorProto.INT32,
           "l": TensorProto.INT64, "h": TensorProto.INT16, "e": TensorProto.FLOAT16,
@@ -52,14 +54,12 @@ class Case:
             return [f"{name}_{axis}" if axis == 0 else size
                     for axis, size in enumerate(value.shape)] if free_dims else value.shape
 
-        inputs = [helper.make_tensor_value_info(name, dtype_of(value), dims(name, value))
-                  for name, value in zip(names, self.inputs)]
-        outputs = [helper.make_tensor_value_info(name, dtype_of(value), None)
-                   for name, value in zip(results, self.wanted) if value is not None]
-        model = helper.make_model(helper.make_graph([node], "g", inputs, outputs),
-                                  opset_imports=[helper.make_opsetid("ai.onnx.ml", self.version)])
-        model.ir_version = 8
-        return model
+        inputs = [models.value(name, dims(name, array), dtype_of(array))
+                  for name, array in zip(names, self.inputs)]
+        outputs = [models.value(name, None, dtype_of(array))
+                   for name, array in zip(results, self.wanted) if array is not None]
+        return models.model_of([node], inputs, outputs, opset=None,
+                               domains={"ai.onnx.ml": self.version})
 
 
 def sigmoid(x):

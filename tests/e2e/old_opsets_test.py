@@ -4,19 +4,15 @@ against numpy.
 
 usage: old_opsets_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
-import os
-import shutil
-import subprocess
 import sys
-import tempfile
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from programs import need
+from models import floats, model_of, write
+from programs import ProgramCase, need
 
-PROGRAMS = None
 RANDOM = np.random.default_rng(5)
 X = RANDOM.standard_normal((2, 3, 4, 4)).astype(np.float32)
 
@@ -25,37 +21,18 @@ def node(op, inputs=("x",), **attributes):
     return helper.make_node(op, list(inputs), ["y"], op.lower(), **attributes)
 
 
-class OldOpsets(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
+class OldOpsets(ProgramCase):
     def save(self, opset, nodes, constants, inputs, ir_version=3, outputs=("y",)):
-        values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, array.shape)
-                  for name, array in inputs.items()]
-        tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
-        results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
-        model = helper.make_model(helper.make_graph(nodes, "g", values, results, tensors),
-                                  opset_imports=[helper.make_opsetid("", opset or 1)])
-        model.ir_version = ir_version
-        if opset is None:
-            del model.opset_import[:]
-        with open(self.path("model.onnx"), "wb") as file:
-            file.write(model.SerializeToString())
-        for name, array in inputs.items():
-            np.save(self.path(name + ".npy"), array)
+        write(self.path("model.onnx"),
+              model_of(nodes, [floats(name, array.shape) for name, array in inputs.items()],
+                       [floats(name) for name in outputs], constants, opset=opset,
+                       ir_version=ir_version))
 
-    def evaluate(self, names, outputs=("y",)):
+    def evaluate(self, inputs, outputs=("y",)):
         graph = self.path("typed.sg")
-        subprocess.run([os.path.join(PROGRAMS, "sluice-preprocess"), self.path("model.onnx"), "-o",
-                        graph], check=True, capture_output=True, timeout=60)
-        bindings = ["--input=%s=%s" % (name, self.path(name + ".npy")) for name in names]
-        subprocess.run([os.path.join(PROGRAMS, "sluice-eval"), graph, *bindings, "--output-dir",
-                        self.folder], check=True, capture_output=True, timeout=60)
-        return [np.load(self.path(name + ".npy")) for name in outputs]
+        self.program(0, "sluice-preprocess", self.path("model.onnx"), "-o", graph)
+        found = self.outputs_of("sluice-eval", graph, *self.bindings(inputs))
+        return [found[name] for name in outputs]
 
     def expect(self, opset, made, expected, constants=None, inputs=None, **more):
         inputs = inputs or {"x": X}
@@ -68,12 +45,10 @@ class OldOpsets(unittest.TestCase):
 
     def refuse(self, opset, made, code, *texts, constants=None):
         self.save(opset, [made], constants or {}, {"x": X})
-        result = subprocess.run([os.path.join(PROGRAMS, "sluice-preprocess"),
-                                 self.path("model.onnx"), "-o", self.path("typed.sg")],
-                                capture_output=True, text=True, timeout=60)
-        self.assertEqual(result.returncode, code, result.stderr)
+        told = self.program(code, "sluice-preprocess", self.path("model.onnx"), "-o",
+                            self.path("typed.sg"))
         for text in texts:
-            self.assertIn(text, result.stderr)
+            self.assertIn(text, told)
 
     def test_consumed_inputs_say_nothing(self):
         for opset in (1, 5):
@@ -177,17 +152,17 @@ class OldOpsets(unittest.TestCase):
         if capture:
             steps.append(helper.make_node("Add", ["bare", "offset"], ["next"]))
         steps.append(helper.make_node("Identity", ["next"], ["running"]))
-        value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
-        body = helper.make_graph(steps, "step", [value("sum"), value("element")],
-                                 [value("next"), value("running")])
+        body = helper.make_graph(steps, "step", [floats("sum"), floats("element")],
+                                 [floats("next"), floats("running")])
         return helper.make_node("Scan", [lengths, "state", "x"], ["last", "y"], "scan", body=body,
                                 num_scan_inputs=1, **attributes)
 
     def test_scan_over_batches(self):
         state = RANDOM.standard_normal((2, 4, 4)).astype(np.float32)
         running = state[:, None] + np.cumsum(X, 1)
-        self.save(8, [self.scan()], {}, {"x": X, "state": state}, outputs=("last", "y"))
-        last, y = self.evaluate(["x", "state"], ("last", "y"))
+        inputs = {"x": X, "state": state}
+        self.save(8, [self.scan()], {}, inputs, outputs=("last", "y"))
+        last, y = self.evaluate(inputs, ("last", "y"))
         np.testing.assert_allclose(y, running, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(last, running[:, -1], rtol=1e-5, atol=1e-6)
         backwards = state[:, None] + np.cumsum(X[:, ::-1], 1)
@@ -211,5 +186,5 @@ class OldOpsets(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS = need(sys.argv.pop(1), ["preprocess", "eval"])
+    OldOpsets.programs = need(sys.argv.pop(1), ["preprocess", "eval"])
     unittest.main(verbosity=2)

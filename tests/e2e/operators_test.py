@@ -5,70 +5,48 @@ their files hold; the rest is reported.
 usage: operators_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
 import ctypes
-import os
-import subprocess
 import sys
-import tempfile
 import unittest
 
 import numpy as np
 from onnx import TensorProto, helper
 
 from ml_cases import cases, tensor
-from programs import need
+from models import floats, model_of, value, write
+from programs import STAGES, ProgramCase, need
 
-PROGRAMS = None
 # One of each kind: compiling takes longer than evaluating.
 COMPILED = {"tensors_float64", "one_hot_matrix", "extract", "impute_nan", "classify_SOFTMAX",
             "svm_RBF", "forest", "tree_pair_True_NONE", "ensemble_float16_0", "ensemble_float64_2"}
 
 
-def run(program, *arguments):
-    done = subprocess.run([os.path.join(PROGRAMS, program), *arguments], capture_output=True,
-                          text=True)
-    return done.returncode, done.stdout + done.stderr
+def plain_model(nodes, inputs, outputs, opset=20):
+    return model_of(nodes, [value(name, array.shape, tensor(array).data_type)
+                            for name, array in inputs.items()],
+                    [value(name, None, dtype) for name, dtype in outputs.items()], opset=opset,
+                    ir_version=9)
 
 
-def save(path, message):
-    with open(path, "wb") as file:
-        file.write(message.SerializeToString())
+class Evaluated(ProgramCase):
+    def bindings(self, inputs):
+        """As files of ONNX, which texts can be in."""
+        return [f"--input={name}=" + write(self.path(name + ".in.pb"), tensor(array))
+                for name, array in inputs.items()]
 
-
-def bindings(folder, inputs):
-    arguments = []
-    for name, value in inputs.items():
-        path = os.path.join(folder, f"{name}.in.pb")
-        save(path, tensor(value))
-        arguments += ["--input", f"{name}={path}"]
-    return arguments
-
-
-def plain_model(nodes, inputs, outputs):
-    def info(name, value):
-        return helper.make_tensor_value_info(name, tensor(value).data_type, value.shape)
-    graph = helper.make_graph(nodes, "g", [info(name, value) for name, value in inputs.items()],
-                              [helper.make_tensor_value_info(name, dtype, None)
-                               for name, dtype in outputs.items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
-    model.ir_version = 9
-    return model
-
-
-class Evaluated(unittest.TestCase):
     def results(self, model, inputs, names, optimize=False):
-        with tempfile.TemporaryDirectory() as folder:
-            path, graph = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.sg")
-            save(path, model)
-            code, text = run("sluice-preprocess", path, "-o", graph)
-            self.assertEqual(code, 0, text)
-            if optimize:
-                code, text = run("sluice-optimize", graph, "-o", graph + ".o")
-                self.assertEqual(code, 0, text)
-                graph += ".o"
-            code, text = run("sluice-eval", graph, *bindings(folder, inputs), "--output-dir",
-                             folder)
-            self.assertEqual(code, 0, text)
-            return [np.load(os.path.join(folder, name + ".npy")) for name in names]
+        graph = self.path("m.sg")
+        self.program(0, "sluice-preprocess", write(self.path("m.onnx"), model), "-o", graph)
+        if optimize:
+            self.program(0, "sluice-optimize", graph, "-o", graph + ".o")
+            graph += ".o"
+        found = self.outputs_of("sluice-eval", graph, *self.bindings(inputs))
+        return [found[name] for name in names]
+
+    def compiled_results(self, model, inputs, names):
+        self.program(0, "sluice", "compile", write(self.path("m.onnx"), model), "-o",
+                     self.path("m.om"), "--profile=cpu-generic")
+        found = self.outputs_of("sluice", "run", self.path("m.om"), *self.bindings(inputs))
+        return [found[name] for name in names]
 
 
 class MachineLearning(Evaluated):
@@ -81,35 +59,24 @@ class MachineLearning(Evaluated):
         self.assertEqual(got.dtype, wanted.dtype)
         np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
 
+    def check_case(self, results, case, free):
+        inputs = {f"x{i}": array for i, array in enumerate(case.inputs)}
+        wanted = {f"y{i}": array for i, array in enumerate(case.wanted) if array is not None}
+        for got, name in zip(results(case.model(free), inputs, wanted), wanted):
+            self.check_equal(got, wanted[name], case.tolerance)
+
     def test_cases(self):
         for case in cases():
             for free in (False, True):
                 with self.subTest(case.name, free=free):
-                    inputs = {f"x{i}": value for i, value in enumerate(case.inputs)}
-                    wanted = {f"y{i}": value for i, value in enumerate(case.wanted)
-                              if value is not None}
-                    for got, name in zip(self.results(case.model(free), inputs, wanted), wanted):
-                        self.check_equal(got, wanted[name], case.tolerance)
-
+                    self.check_case(self.results, case, free)
 
     def test_compiled(self):
         for case in cases():
             if case.name not in COMPILED:
                 continue
-            with self.subTest(case.name), tempfile.TemporaryDirectory() as folder:
-                model, compiled = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.om")
-                save(model, case.model(False))
-                code, text = run("sluice", "compile", model, "-o", compiled,
-                                 "--profile=cpu-generic")
-                self.assertEqual(code, 0, text)
-                inputs = {f"x{i}": value for i, value in enumerate(case.inputs)}
-                code, text = run("sluice", "run", compiled, *bindings(folder, inputs),
-                                 "--output-dir", folder)
-                self.assertEqual(code, 0, text)
-                for i, wanted in enumerate(case.wanted):
-                    if wanted is not None:
-                        self.check_equal(np.load(os.path.join(folder, f"y{i}.npy")), wanted,
-                                         case.tolerance)
+            with self.subTest(case.name):
+                self.check_case(self.compiled_results, case, False)
 
 
 class Random(Evaluated):
@@ -141,15 +108,8 @@ class Random(Evaluated):
                  helper.make_node("Sum", ["a", "b", "c"], ["y"])]
         model = plain_model(nodes, {}, {"y": TensorProto.FLOAT})
         wanted, = self.results(model, {}, ["y"])
-        with tempfile.TemporaryDirectory() as folder:
-            path, compiled = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.om")
-            save(path, model)
-            for arguments in (["compile", path, "-o", compiled, "--profile=cpu-generic"],
-                              ["run", compiled, "--output-dir", folder]):
-                code, text = run("sluice", *arguments)
-                self.assertEqual(code, 0, text)
-            np.testing.assert_allclose(np.load(os.path.join(folder, "y.npy")), wanted, rtol=1e-6,
-                                       atol=1e-6)
+        got, = self.compiled_results(model, {}, ["y"])
+        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-6)
 
     def test_training_dropout(self):
         x = np.random.RandomState(1).randn(3, 50).astype(np.float32)
@@ -175,16 +135,11 @@ class Random(Evaluated):
 
     def test_equal_nodes_with_a_seed_are_not_folded(self):
         node = helper.make_node("RandomUniform", [], ["y"], shape=[4], seed=1.0)
-        with tempfile.TemporaryDirectory() as folder:
-            save(os.path.join(folder, "m.onnx"), plain_model([node], {}, {"y": TensorProto.FLOAT}))
-            for program in ("preprocess", "optimize"):
-                source = os.path.join(folder, "m.onnx" if program == "preprocess"
-                                      else "preprocess.sg")
-                code, text = run("sluice-" + program, source, "-o",
-                                 os.path.join(folder, program + ".sg"))
-                self.assertEqual(code, 0, text)
-                code, text = run("sluice-show", os.path.join(folder, program + ".sg"))
-                self.assertIn("RandomUniform", text)
+        source = write(self.path("m.onnx"), plain_model([node], {}, {"y": TensorProto.FLOAT}))
+        for stage in ("preprocess", "optimize"):
+            self.program(0, "sluice-" + stage, source, "-o", self.path(stage))
+            self.assertIn("RandomUniform", self.program(0, "sluice-show", self.path(stage)))
+            source = self.path(stage)
 
     def test_draws_follow_their_chances(self):
         chances = np.full((100, 200), 0.2, np.float32)
@@ -204,35 +159,26 @@ class Choices(Evaluated):
     compiled and run."""
 
     def values(self, nodes, inputs, outputs, opset):
-        model = plain_model(nodes, inputs, outputs)
-        model.opset_import[0].version = opset
+        model = plain_model(nodes, inputs, outputs, opset)
         evaluated = self.results(model, inputs, outputs)
-        with tempfile.TemporaryDirectory() as folder:
-            path, compiled = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.om")
-            save(path, model)
-            for arguments in (["compile", path, "-o", compiled, "--profile=cpu-generic"],
-                              ["run", compiled, *bindings(folder, inputs), "--output-dir", folder]):
-                code, text = run("sluice", *arguments)
-                self.assertEqual(code, 0, text)
-            for name, wanted in zip(outputs, evaluated):
-                got = np.load(os.path.join(folder, name + ".npy"))
-                self.assertEqual(got.dtype, wanted.dtype)
-                np.testing.assert_array_equal(got, wanted)
+        for got, wanted in zip(self.compiled_results(model, inputs, outputs), evaluated):
+            self.assertEqual(got.dtype, wanted.dtype)
+            np.testing.assert_array_equal(got, wanted)
         return evaluated
 
     def test_corners_of_fractional_scales(self):
-        x, floats = np.arange(1, 9, dtype=np.float32).reshape(1, 1, 2, 4), {"y": TensorProto.FLOAT}
+        x, y = np.arange(1, 9, dtype=np.float32).reshape(1, 1, 2, 4), {"y": TensorProto.FLOAT}
         scales, sizes = np.array([1, 1, 0.6, 0.6], np.float32), np.array([1, 1, 1, 2], np.int64)
         resize = dict(mode="linear", coordinate_transformation_mode="align_corners")
         constants = [helper.make_node("Constant", [], ["scales"], value=tensor(scales)),
                      helper.make_node("Constant", [], ["sizes"], value=tensor(sizes))]
         by_scales, = self.values([constants[0],
                                   helper.make_node("Resize", ["x", "", "scales"], ["y"], **resize)],
-                                 {"x": x}, floats, 13)
+                                 {"x": x}, y, 13)
         np.testing.assert_allclose(by_scales, [[[[1, 1 + 3 / (4 * 0.6 - 1)]]]], rtol=1e-6)
         by_sizes, = self.values([constants[1], helper.make_node("Resize", ["x", "", "", "sizes"],
                                                                 ["y"], **resize)],
-                                {"x": x}, floats, 13)
+                                {"x": x}, y, 13)
         np.testing.assert_allclose(by_sizes, [[[[1, 4]]]], rtol=1e-6)
 
     def test_masks_of_dropout_that_drops_nothing(self):
@@ -294,20 +240,11 @@ class Images(Evaluated):
                     np.testing.assert_array_equal(self.decode(data, pixel_format), wanted)
 
 
-class Refused(unittest.TestCase):
+class Refused(ProgramCase):
     def error_of(self, node, *opsets):
-        value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])
-        graph = helper.make_graph([node], "g", [value],
-                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid(domain, version)
-                                                        for domain, version in opsets])
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "m.onnx")
-            save(path, model)
-            code, text = run("sluice-preprocess", path, "-o", os.path.join(folder, "m.sg"))
-        self.assertNotEqual(code, 0)
-        self.assertLess(code, 128, text)
-        return text
+        model = model_of([node], [floats("x", [2, 3])], [floats("y")], opset=None, domains=opsets)
+        return self.failed("sluice-preprocess", write(self.path("m.onnx"), model), "-o",
+                           self.path("m.sg"))
 
     def ml_node(self, op, **attributes):
         return helper.make_node(op, ["x"], ["y"], "the_node", domain="ai.onnx.ml", **attributes)
@@ -361,6 +298,5 @@ class Refused(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS = need(sys.argv.pop(1), ["preprocess", "eval", "optimize", "show", "partition",
-                                      "subgraph-optimize", "build", "loader"])
+    ProgramCase.programs = need(sys.argv.pop(1), [*STAGES, "eval", "show", "loader"])
     unittest.main()

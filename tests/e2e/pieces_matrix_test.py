@@ -6,17 +6,17 @@
 usage: pieces_matrix_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
 import itertools
-import os
 import re
 import sys
 import unittest
 
 import numpy as np
-from onnx import helper, numpy_helper
+from onnx import helper
 
 import programs
+from models import floats, model_of, write
 from random_graphs_test import difference
-from schedules import floats, weights_of
+from schedules import weights_of
 
 node = helper.make_node
 SIZES = {"fixed": [70, 70, 70], "bounded": [7, 1, 64], "open": [7, 1, 70]}
@@ -71,11 +71,8 @@ def make_model(sizes, state, pieces, rows):
         inputs.append(floats("past", [1, "past", width]))
         outputs += ["sum", "present"]
     used = {name for one in nodes for name in one.input}
-    initializers = [numpy_helper.from_array(array, name) for name, array in weights.items()
-                    if name in used]
-    graph = helper.make_graph(nodes, "g", inputs, [floats(name, None) for name in outputs],
-                              initializers)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    return model_of(nodes, inputs, [floats(name) for name in outputs],
+                    {name: array for name, array in weights.items() if name in used})
 
 
 class Matrix(programs.ProgramCase):
@@ -104,8 +101,7 @@ class Matrix(programs.ProgramCase):
         self.assertTrue(found and found[1] == "no task", said)
 
     def check(self, sizes, state, pieces, rows):
-        with open(self.path("model.onnx"), "wb") as file:
-            file.write(make_model(sizes, state, pieces, rows).SerializeToString())
+        write(self.path("model.onnx"), make_model(sizes, state, pieces, rows))
         options = ["--profile=cpu-generic", self.path("model.onnx")]
         if sizes == "bounded":
             options.append("--dim=n=1..64")

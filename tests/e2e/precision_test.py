@@ -11,22 +11,20 @@ import sys
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from programs import STAGES, ProgramCase, need
+import models
+from models import floats, value
+from programs import STAGES, ProgramCase, bytes_of, need
 
 PROFILE = "--profile=cpu-generic"  # runs everywhere
 LOWERED = ["force_fp16", "force_bf16", "allow_mix_precision", "allow_mix_precision_bf16"]
 RANDOM = np.random.default_rng(7)
 
 
-def weight(name, *dims):
+def weight(*dims):
     values = RANDOM.standard_normal(dims, np.float32) / np.sqrt(np.prod(dims[1:]) or 1)
-    return numpy_helper.from_array(values.astype(np.float32), name)
-
-
-def number(name, value):
-    return numpy_helper.from_array(np.float32(value), name)
+    return values.astype(np.float32)
 
 
 def conv_net():
@@ -43,33 +41,31 @@ def conv_net():
              node("Flatten", ["p"], ["f"], "flatten"),
              node("Gemm", ["f", "w3"], ["g"], "fc", transB=1),
              node("Softmax", ["g"], ["y"], "softmax", axis=-1)]
-    ones = numpy_helper.from_array(np.full(16, 0.8, np.float32), "variance")
-    weights = [weight("w1", 16, 3, 3, 3), weight("b1", 16), weight("w2", 16, 16, 3, 3),
-               weight("scale", 16), weight("shift", 16), weight("mean", 16), ones,
-               weight("w3", 10, 16)]
+    weights = {"w1": weight(16, 3, 3, 3), "b1": weight(16), "w2": weight(16, 16, 3, 3),
+               "scale": weight(16), "shift": weight(16), "mean": weight(16),
+               "variance": np.full(16, 0.8, np.float32), "w3": weight(10, 16)}
     return nodes, weights, [2, 3, 14, 14], [2, 10]
 
 
 def vector_net():
     """A product with a vector, which is a matrix of one column."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], "product")]
-    return nodes, [weight("w", 33)], [3, 33], [3]
+    return nodes, {"w": weight(33)}, [3, 33], [3]
 
 
 def transformer():
     """A layer: attention with a mask that is all but infinite, normalisations, a GELU."""
     node = helper.make_node
     size, heads = 32, 4
-    split = numpy_helper.from_array(np.array([0, 0, heads, size // heads]), "split")
-    join = numpy_helper.from_array(np.array([0, 0, size]), "join")
-    mask = np.triu(np.ones((8, 8), np.float32), 1)
-    weights = [split, join, number("eps", 1e-12), number("root2", np.sqrt(2)), number("one", 1),
-               number("half", 0.5), number("scale", (size // heads) ** -0.5),
-               number("lowest", np.finfo(np.float32).min), numpy_helper.from_array(mask, "mask"),
-               weight("wo", size, size), weight("wu", size, 4 * size), weight("wd", 4 * size, size)]
+    numbers = {"eps": 1e-12, "root2": np.sqrt(2), "one": 1, "half": 0.5,
+               "scale": (size // heads) ** -0.5, "lowest": np.finfo(np.float32).min}
+    weights = {"split": [0, 0, heads, size // heads], "join": [0, 0, size],
+               "mask": np.triu(np.ones((8, 8), np.float32), 1),
+               **{name: np.float32(number) for name, number in numbers.items()},
+               "wo": weight(size, size), "wu": weight(size, 4 * size), "wd": weight(4 * size, size)}
     nodes = []
     for name, order in (("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3])):
-        weights.append(weight("w" + name, size, size))
+        weights["w" + name] = weight(size, size)
         nodes += [node("MatMul", ["x", "w" + name], [name + "0"], name),
                   node("Reshape", [name + "0", "split"], [name + "1"], name + "/split"),
                   node("Transpose", [name + "1"], [name + "2"], name + "/heads", perm=order)]
@@ -102,13 +98,7 @@ def transformer():
 
 def save(path, parts):
     nodes, weights, taken, given = parts
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-            for name, dims in (("x", taken), ("y", given))]
-    model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], weights),
-                              opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
+    models.save(path, nodes, [floats("x", taken)], [floats("y", given)], weights)
     return taken
 
 
@@ -187,8 +177,7 @@ class Precision(ProgramCase):
         self.compile("a.om")
         self.compile("b.om", "--precision-mode=must_keep_origin_dtype")
         self.compile("c.om", "--skip=optimize:choose-precision")
-        with open(self.path("a.om"), "rb") as a, open(self.path("b.om"), "rb") as b:
-            self.assertEqual(a.read(), b.read())
+        self.assertEqual(bytes_of(self.path("a.om")), bytes_of(self.path("b.om")))
         self.assertNotIn("f16", self.dumped())
 
     def test_twice_the_same_bytes_wherever_the_files_are(self):
@@ -201,8 +190,7 @@ class Precision(ProgramCase):
             nodes = self.write(place + "n.txt", "#" + place + "\nconv1 keep\n")
             self.compile("m.om", "--precision-mode=allow_mix_precision",
                          "--modify-mixlist=" + lists, "--customize-dtypes=" + nodes)
-            with open(self.path("m.om"), "rb") as file:
-                made.append(file.read())
+            made.append(bytes_of(self.path("m.om")))
         self.assertEqual(*made)
 
     def test_files_choose_nodes(self):
@@ -254,15 +242,9 @@ class Precision(ProgramCase):
 
     def test_force_fp32_raises_a_model_of_halves(self):
         nodes, weights, taken, given = conv_net()
-        halves = [numpy_helper.from_array(numpy_helper.to_array(w).astype(np.float16), w.name)
-                  for w in weights]
-        ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT16, dims)
-                for name, dims in (("x", taken), ("y", given))]
-        model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], halves),
-                                  opset_imports=[helper.make_opsetid("", 13)])
-        model.ir_version = 8
-        with open(self.path("m.onnx"), "wb") as file:
-            file.write(model.SerializeToString())
+        models.save(self.path("m.onnx"), nodes, [value("x", taken, TensorProto.FLOAT16)],
+                    [value("y", given, TensorProto.FLOAT16)],
+                    {name: array.astype(np.float16) for name, array in weights.items()})
         np.save(self.path("x.npy"), RANDOM.standard_normal(taken).astype(np.float16))
         self.compile("half.om")
         self.compile("raised.om", "--precision-mode=force_fp32")

@@ -1,10 +1,13 @@
 """The programs that a test of the end-to-end suite runs."""
+import glob
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+
+import numpy as np
 
 STAGES = ["preprocess", "optimize", "partition", "subgraph-optimize", "build"]
 
@@ -29,6 +32,11 @@ def has_nameless_files(folder):
         return False
 
 
+def bytes_of(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
 class ProgramCase(unittest.TestCase):
     """A test that runs programs from the folder `programs` on files in a folder of its own."""
 
@@ -41,12 +49,44 @@ class ProgramCase(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
+    def run_program(self, name, *arguments, text=True, **how):
+        """The process; what it prints is text, in which a graph's bytes are replaced."""
+        how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 300, **how}
+        return subprocess.run([os.path.join(self.programs, name), *arguments], check=False,
+                              errors="replace" if text else None, **how)
+
+    def done(self, code, name, *arguments, **how):
+        """The process, which must end with `code`."""
+        done = self.run_program(name, *arguments, **how)
+        self.assertEqual(done.returncode, code, (name, arguments, done.stdout, done.stderr))
+        return done
+
     def program(self, code, name, *arguments):
         """What the program prints; it must end with `code`."""
-        done = subprocess.run([os.path.join(self.programs, name), *arguments], capture_output=True,
-                              text=True, timeout=120)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        done = self.done(code, name, *arguments)
         return done.stdout + done.stderr
+
+    def failed(self, name, *arguments):
+        """What the program prints, which ends with an error and by no signal."""
+        done = self.run_program(name, *arguments)
+        self.assertIn(done.returncode, range(1, 128), done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def outputs_of(self, *command):
+        """Arrays by name, of all that the program writes."""
+        folder = self.path("outputs")
+        shutil.rmtree(folder, ignore_errors=True)
+        self.program(0, *command, "--output-dir", folder)
+        return {os.path.basename(path)[:-len(".npy")]: np.load(path)
+                for path in sorted(glob.glob(folder + "/*.npy"))}
+
+    def bindings(self, inputs):
+        """The options that give the arrays by name to a program."""
+        options = []
+        for name, array in inputs.items():
+            np.save(self.path(name + ".npy"), array)
+            options.append(f"--input={name}={self.path(name)}.npy")
+        return options
 
 
 def import_sluice(programs):

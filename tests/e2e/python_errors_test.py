@@ -18,8 +18,9 @@ import warnings
 import numpy as np
 from onnx import TensorProto, helper
 
+from models import value
 from programs import STAGES, ProgramCase, import_sluice, need
-from python_test import PROFILE, WEIGHT, ScratchCase, chain, model_of, product, value
+from python_test import PROFILE, WEIGHT, ScratchCase, chain, model_of, product
 
 BEFORE = b"what was there before"
 

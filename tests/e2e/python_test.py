@@ -16,26 +16,17 @@ import unittest
 import warnings
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
+import models
+from models import value
 from programs import STAGES, ProgramCase, import_sluice, need
 
-FLOAT = TensorProto.FLOAT
 PROFILE = "cpu-generic"
 
 
-def value(name, dims, dtype=FLOAT):
-    return helper.make_tensor_value_info(name, dtype, dims)
-
-
 def model_of(nodes, inputs, outputs, opset=17, **constants):
-    initializers = [numpy_helper.from_array(array, name) for name, array in constants.items()]
-    model = helper.make_model(
-        helper.make_graph(nodes, "g", inputs, outputs, initializers),
-        opset_imports=[helper.make_opsetid("", opset)],
-    )
-    model.ir_version = 8
-    return model.SerializeToString()
+    return models.model_of(nodes, inputs, outputs, constants, opset=opset).SerializeToString()
 
 
 WEIGHT = np.arange(1200, dtype=np.float32).reshape(4, 300) / 1000

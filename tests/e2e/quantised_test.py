@@ -6,18 +6,15 @@ exactly, quantized results within one step and 99 of 100 the same.
 usage: quantised_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
 import json
-import os
-import subprocess
 import sys
-import tempfile
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from programs import need
+from models import model_of, value, write
+from programs import STAGES, ProgramCase, need
 
-PROGRAMS = None
 PROFILES = {"cpu-avx512bf16": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni",
                                "avx512_bf16"},
             "cpu-avx512vnni": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"},
@@ -33,21 +30,13 @@ def cpu_flags():
                     set())
 
 
-def run(program, *arguments):
-    done = subprocess.run([os.path.join(PROGRAMS, program), *arguments], capture_output=True,
-                          text=True, check=False)
-    if done.returncode != 0:
-        raise AssertionError(f"{program} ended with {done.returncode}: {done.stderr}")
-    return done.stdout
-
-
 class Model:
     """Independent contractions, each with an input of its own, in one model."""
 
     def __init__(self, seed, is_open=False):
         self.is_open = is_open  # the first dim of each input is known only when the model runs
         self.random = np.random.default_rng(seed)
-        self.nodes, self.constants, self.inputs, self.outputs = [], [], [], []
+        self.nodes, self.constants, self.inputs, self.outputs = [], {}, [], []
         self.values, self.anchors = {}, []
 
     def draw(self, low, high):
@@ -56,9 +45,9 @@ class Model:
     def some(self):
         return self.draw(0, 1) == 1
 
-    def constant(self, value):
+    def constant(self, elements):
         name = f"c{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
+        self.constants[name] = elements
         return name
 
     def node(self, op, inputs, **attributes):
@@ -76,12 +65,12 @@ class Model:
     def input(self, dtype, *shape):
         name = f"x{len(self.inputs)}"
         dims = [f"N{len(self.inputs)}", *shape[1:]] if self.is_open and shape else shape
-        self.inputs.append(helper.make_tensor_value_info(name, TYPES[np.dtype(dtype)], dims))
+        self.inputs.append(value(name, dims, TYPES[np.dtype(dtype)]))
         self.values[name] = self.bytes(dtype, *shape)
         return name
 
     def output(self, name, dtype):
-        self.outputs.append(helper.make_tensor_value_info(name, dtype, None))
+        self.outputs.append(value(name, None, dtype))
 
     def scales(self, columns, per_column):
         shape = columns if per_column else ()
@@ -139,10 +128,8 @@ class Model:
         if self.some() or w_type == np.uint8:
             w.append(self.constant(self.zero_points(w_type, columns, per_column)))
         if kind == "MatMul" and self.some():  # stored the other way round
-            stored = numpy_helper.to_array(next(constant for constant in self.constants
-                                                if constant.name == w[0]))
-            w = self.node("DequantizeLinear", [self.constant(np.ascontiguousarray(stored.T))] +
-                          w[1:], axis=0)
+            stored = np.ascontiguousarray(self.constants[w[0]].T)
+            w = self.node("DequantizeLinear", [self.constant(stored)] + w[1:], axis=0)
             w = self.node("Transpose", [w], perm=[1, 0])
         else:
             w = self.node("DequantizeLinear", w, axis=axis)
@@ -213,15 +200,11 @@ class Model:
         return self.anchors.append(y)
 
     def model(self):
-        graph = helper.make_graph(self.nodes, "g", self.inputs, self.outputs, self.constants)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-
-    def save(self, path):
-        with open(path, "wb") as file:
-            file.write(self.model().SerializeToString())
+        return model_of(self.nodes, self.inputs, self.outputs, self.constants, opset=21,
+                        ir_version=10)
 
 
-class Quantised(unittest.TestCase):
+class Quantised(ProgramCase):
     def compare(self, name, found, wanted):
         self.assertEqual((found.dtype, found.shape), (wanted.dtype, wanted.shape), name)
         if wanted.dtype == np.int32:
@@ -235,29 +218,22 @@ class Quantised(unittest.TestCase):
             self.assertGreaterEqual(np.mean(steps == 0), 0.99 if steps.size > 100 else 0.9, name)
 
     def check(self, model):
-        with tempfile.TemporaryDirectory() as folder:
-            place = lambda name: os.path.join(folder, name)
-            model.save(place("m.onnx"))
-            inputs = []
-            for name, value in model.values.items():
-                np.save(place(name + ".npy"), value)
-                inputs += ["--input", f"{name}={place(name + '.npy')}"]
-            run("sluice-preprocess", place("m.onnx"), "-o", place("m.sg"))
-            run("sluice-eval", place("m.sg"), *inputs, "--output-dir", place("wanted"))
-            for profile, needed in PROFILES.items():
-                if not needed <= cpu_flags():
-                    continue
-                with self.subTest(profile):
-                    run("sluice-compile", place("m.onnx"), "-q", "--profile", profile, "-o",
-                        place("m.om"))
-                    run("sluice-loader", place("m.om"), *inputs, "--output-dir", place(profile))
-                    self.check_engines(model, run("sluice-loader", place("m.om"), *inputs,
-                                                  "--bench", "--json", "--runs", "1"))
-                    for output in model.outputs:
-                        file = output.name + ".npy"
-                        self.compare(f"{output.name} of\n{model.nodes}",
-                                     np.load(os.path.join(place(profile), file)),
-                                     np.load(os.path.join(place("wanted"), file)))
+        write(self.path("m.onnx"), model.model())
+        inputs = self.bindings(model.values)
+        self.program(0, "sluice-preprocess", self.path("m.onnx"), "-o", self.path("m.sg"))
+        wanted = self.outputs_of("sluice-eval", self.path("m.sg"), *inputs)
+        for profile, needed in PROFILES.items():
+            if not needed <= cpu_flags():
+                continue
+            with self.subTest(profile):
+                self.program(0, "sluice-compile", self.path("m.onnx"), "-q", "--profile", profile,
+                             "-o", self.path("m.om"))
+                found = self.outputs_of("sluice-loader", self.path("m.om"), *inputs)
+                self.check_engines(model, self.done(0, "sluice-loader", self.path("m.om"), *inputs,
+                                                    "--bench", "--json", "--runs", "1").stdout)
+                for output in model.outputs:
+                    self.compare(f"{output.name} of\n{model.nodes}", found[output.name],
+                                 wanted[output.name])
 
     def check_engines(self, model, text):
         engines = {node["name"]: node["engine"] for node in json.loads(text)["nodes"]}
@@ -297,6 +273,5 @@ class Quantised(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS = need(sys.argv.pop(1), ["preprocess", "eval", "compile", "optimize", "partition",
-                                      "subgraph-optimize", "build", "loader"])
+    Quantised.programs = need(sys.argv.pop(1), [*STAGES, "eval", "compile", "loader"])
     unittest.main()

@@ -5,20 +5,17 @@ gives the same results.
 usage: quiet_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
 import os
-import subprocess
 import sys
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
+import models
+from models import floats, value
 from programs import STAGES, ProgramCase, need
 
 PROFILE = "--profile=cpu-generic"
-
-
-def floats(name, dims):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
 
 
 class Quiet(ProgramCase):
@@ -29,44 +26,36 @@ class Quiet(ProgramCase):
         self.model = self.save("model.onnx",
                                [relu, helper.make_node("NonZero", ["r"], ["y"], "nz")],
                                [floats("x", ["N", 3])],
-                               [helper.make_tensor_value_info("y", TensorProto.INT64, [2, None])])
+                               [value("y", [2, None], TensorProto.INT64)])
 
-    def save(self, name, nodes, inputs, outputs, constants=()):
-        initializers = [numpy_helper.from_array(array, key) for key, array in constants]
-        model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, initializers),
-                                  opset_imports=[helper.make_opsetid("", 13)])
-        model.ir_version = 8
-        with open(self.path(name), "wb") as file:
-            file.write(model.SerializeToString())
-        return self.path(name)
+    def save(self, name, *parts):
+        return models.save(self.path(name), *parts)
 
-    def run_program(self, name, *arguments, code=0):
-        done = subprocess.run([os.path.join(self.programs, name), *arguments], capture_output=True,
-                              timeout=120)
-        self.assertEqual(done.returncode, code, done.stderr.decode())
+    def two_streams(self, name, *arguments, code=0):
+        done = self.done(code, name, *arguments, text=False)
         return done.stdout, done.stderr.decode()
 
     def silenced(self, word, name, *arguments):
         """The program says `word` on standard error, with -q nothing; what it prints is the
         same."""
-        printed, said = self.run_program(name, *arguments)
+        printed, said = self.two_streams(name, *arguments)
         self.assertIn(word, said)
         for option in ("-q", "--quiet"):
-            again, left = self.run_program(name, option, *arguments)
+            again, left = self.two_streams(name, option, *arguments)
             self.assertEqual((again, left), (printed, ""), (name, option))
 
     def test_every_program_has_it(self):
         names = sorted(name for name in os.listdir(self.programs) if name.startswith("sluice-"))
         self.assertGreaterEqual(len(names), 15)
         for name in names:
-            self.assertRegex(self.run_program(name, "--help")[0].decode(), r"(?m)^  -q, --quiet  ",
+            self.assertRegex(self.two_streams(name, "--help")[0].decode(), r"(?m)^  -q, --quiet  ",
                              name)
 
     def test_stages(self):
         graph = self.path("0.sg")
         self.silenced("'nonsense' is not known", "sluice-preprocess", self.model, "-o", graph)
         for i, stage in enumerate(STAGES[1:4]):
-            _, said = self.run_program("sluice-" + stage, "-q", graph, "-o",
+            _, said = self.two_streams("sluice-" + stage, "-q", graph, "-o",
                                        self.path(f"{i + 1}.sg"))
             self.assertEqual(said, "")
             graph = self.path(f"{i + 1}.sg")
@@ -78,7 +67,7 @@ class Quiet(ProgramCase):
         for program, source, result in (("preprocess", state, "a.sg"), ("optimize", "a.sg", "b.sg"),
                                         ("partition", "b.sg", "c.sg")):
             options = ["--state=k=p", PROFILE] if program == "preprocess" else []
-            self.run_program("sluice-" + program, *options, self.path(source), "-o",
+            self.two_streams("sluice-" + program, *options, self.path(source), "-o",
                              self.path(result))
         self.silenced("nothing bounds them", "sluice-subgraph-optimize", self.path("c.sg"), "-o",
                       self.path("d.sg"))
@@ -88,54 +77,54 @@ class Quiet(ProgramCase):
             self.silenced("'nonsense' is not known", "sluice-compile", self.model, "-o",
                           self.path("model.om"), PROFILE, "--transport=" + transport)
         self.silenced("'nonsense' is not known", "sluice-check", self.model, PROFILE)
-        self.assertEqual(self.run_program("sluice", "check", "-q", self.model, PROFILE)[1], "")
+        self.assertEqual(self.two_streams("sluice", "check", "-q", self.model, PROFILE)[1], "")
 
     def test_loader_verify_and_the_tools(self):
         sized = self.save("sized.onnx", [helper.make_node("Reshape", ["x", "s"], ["y"], "r")],
                           [floats("x", ["N"])], [floats("y", [None, 97])],
-                          [("s", np.array([-1, 97], np.int64))])
+                          {"s": [-1, 97]})
         om, graph, text = self.path("sized.om"), self.path("sized.sg"), self.path("big.txt")
-        self.run_program("sluice-compile", "-q", sized, "-o", om, PROFILE)
+        self.two_streams("sluice-compile", "-q", sized, "-o", om, PROFILE)
         self.silenced("was not checked", "sluice-verify", om)
         self.silenced("wrote", "sluice-loader", om, "--random", "--dim=N=194",
                       "--output-dir=" + self.path("outputs"))
-        self.run_program("sluice-preprocess", sized, "-o", graph)
+        self.two_streams("sluice-preprocess", sized, "-o", graph)
         for name, arguments in (("show", [graph]), ("eval", [graph, "--random", "--dim=N=97"]),
                                 ("diff", [graph, graph])):
-            self.assertEqual(self.run_program("sluice-" + name, "-q", *arguments),
-                             self.run_program("sluice-" + name, *arguments))
+            self.assertEqual(self.two_streams("sluice-" + name, "-q", *arguments),
+                             self.two_streams("sluice-" + name, *arguments))
         big = self.save("big.onnx", [helper.make_node("Add", ["x", "w"], ["y"], "add")],
                         [floats("x", [1000])], [floats("y", [1000])],
-                        [("w", np.arange(1000, dtype=np.float32))])
-        self.run_program("sluice-preprocess", big, "-o", graph)
-        self.run_program("sluice-show", graph, "-o", text)
+                        {"w": np.arange(1000, dtype=np.float32)})
+        self.two_streams("sluice-preprocess", big, "-o", graph)
+        self.two_streams("sluice-show", graph, "-o", text)
         self.silenced("only a digest", "sluice-as", text, "-o", self.path("again.sg"))
         reduce = ["sluice-reduce", big, "-o", self.path("small.onnx"), "--exit-code=1"]
-        loud, said = self.run_program(*reduce, "--", "false", "%")
-        quiet, left = self.run_program(*reduce, "-q", "--", "false", "%")
+        loud, said = self.two_streams(*reduce, "--", "false", "%")
+        quiet, left = self.two_streams(*reduce, "-q", "--", "false", "%")
         self.assertEqual((said, left), ("", ""))
         self.assertEqual(quiet.splitlines(), loud.splitlines()[-2:])
 
     def test_conformance(self):
         os.makedirs(self.path("cases/one"))
         os.rename(self.model, self.path("cases/one/model.onnx"))
-        printed, said = self.run_program("sluice-conformance", "-q", self.path("cases"), PROFILE)
+        printed, said = self.two_streams("sluice-conformance", "-q", self.path("cases"), PROFILE)
         self.assertEqual((len(printed.splitlines()), said), (2, ""))
 
     def test_errors_are_told_without_warnings(self):
         nodes = [helper.make_node("Relu", ["x"], ["r"], "act", nonsense=1),
                  helper.make_node("Reshape", ["r", "s"], ["y"], "no")]
         bad = self.save("bad.onnx", nodes, [floats("x", [2])], [floats("y", [7])],
-                        [("s", np.array([7], np.int64))])
+                        {"s": [7]})
         for name in ("sluice-preprocess", "sluice-compile", "sluice-check"):
             options = ["-o", self.path("out")] if name != "sluice-check" else []
-            self.assertIn("warning", self.run_program(name, bad, *options, code=3)[1])
-            said = self.run_program(name, "-q", bad, *options, code=3)[1]
+            self.assertIn("warning", self.two_streams(name, bad, *options, code=3)[1])
+            said = self.two_streams(name, "-q", bad, *options, code=3)[1]
             self.assertRegex(said, "^sluice-preprocess: error SL2003")
             self.assertNotIn("warning", said)
         for name in ("sluice-show", "sluice-loader", "sluice-verify"):
             self.assertIn("error SL1004",
-                          self.run_program(name, "-q", self.path("absent"), code=3)[1])
+                          self.two_streams(name, "-q", self.path("absent"), code=3)[1])
 
 
 if __name__ == "__main__":

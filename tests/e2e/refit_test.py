@@ -14,17 +14,15 @@ import time
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, load, numpy_helper, save
+from onnx import TensorProto, helper, numpy_helper, save
 
-from programs import STAGES, ProgramCase, need
+import models
+from models import constant, value
+from programs import STAGES, ProgramCase, bytes_of, need
 
 FLOAT, INT64, INT8 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT8
 MAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts/models/make")
 PROFILE = "--profile=cpu-generic"  # of the tests that need no other one: it runs everywhere
-
-
-def value(name, dims, dtype=FLOAT):
-    return helper.make_tensor_value_info(name, dtype, dims)
 
 
 def node(op, inputs, outputs, name="", **attributes):
@@ -33,12 +31,7 @@ def node(op, inputs, outputs, name="", **attributes):
 
 
 def model_of(nodes, inputs, outputs, constants, opset=18):
-    tensors = [numpy_helper.from_array(np.asarray(array), name)
-               for name, array in constants.items()]
-    model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, tensors),
-                              opset_imports=[helper.make_opsetid("", opset)])
-    model.ir_version = 8
-    return model
+    return models.model_of(nodes, inputs, outputs, constants, opset=opset)
 
 
 def weights(seed, **shapes):
@@ -76,7 +69,7 @@ def branches(seed):
 def walked(seed):
     """Control flow, a shape that depends on data, and weights before, within and after it."""
     random = np.random.default_rng(seed)
-    inside = numpy_helper.from_array(random.standard_normal((8, 8)).astype(np.float32), "inside")
+    inside = constant("inside", random.standard_normal((8, 8)).astype(np.float32))
     turn = helper.make_graph(
         [node("MatMul", "state inside", "turned"), node("Identity", "running", "on")], "turn",
         [value("step", [], INT64), value("running", [], TensorProto.BOOL),
@@ -134,10 +127,6 @@ class RefitCase(ProgramCase):
                        stdout=subprocess.DEVNULL)
         return os.path.join(folder, name + ".onnx")
 
-    def bytes_of(self, path):
-        with open(path, "rb") as file:
-            return file.read()
-
     def compiled(self, model, name, *options):
         self.program(0, "sluice-compile", "-q", model, "-o", self.path(name), *options)
         return self.path(name)
@@ -164,11 +153,11 @@ class RefitCase(ProgramCase):
         """Refits `before` compiled, with the constants of `after`, and returns the last line."""
         base = self.compiled(before, "base.om", *options)
         full = self.compiled(after, "full.om", *options)
-        kept = self.bytes_of(base)
+        kept = bytes_of(base)
         printed = self.refit(0, base, after, *refit)
-        self.assertEqual(self.bytes_of(self.path("new.om")), self.bytes_of(full))
-        self.assertNotEqual(self.bytes_of(full), kept)
-        self.assertEqual(self.bytes_of(base), kept)
+        self.assertEqual(bytes_of(self.path("new.om")), bytes_of(full))
+        self.assertNotEqual(bytes_of(full), kept)
+        self.assertEqual(bytes_of(base), kept)
         os.remove(self.path("new.om"))
         return printed.splitlines()[-1]
 
@@ -211,7 +200,7 @@ class SameBytes(RefitCase):
         with open(dtypes, "w", encoding="utf-8") as file:
             file.write("# a comment\n  product   keep\nOpType::Conv f16\n")
         open_model = lambda seed: self.made("tiny-conv", seed, "--dynamic")
-        for models, options in (
+        for model, options in (
                 (plain, ["--math=high_performance", "--denormals=ieee"]),
                 (plain, ["--precision-mode=force_fp16"]),
                 (plain, ["--precision-mode=allow_mix_precision", "--modify-mixlist", mixlist]),
@@ -223,8 +212,8 @@ class SameBytes(RefitCase):
                 (open_model, ["--dim=N=1..8"]), (open_model, ["--dim=N=2"]),
                 (open_model, ["--symbolic=off"])):
             with self.subTest(options=options):
-                made = lambda seed: (models(seed) if models is open_model else
-                                     self.saved(models(seed), f"{seed}.onnx"))
+                made = lambda seed: (model(seed) if model is open_model else
+                                     self.saved(model(seed), f"{seed}.onnx"))
                 self.same_as_compile(made(1), made(2), *options)
 
     def test_annotated(self):
@@ -269,9 +258,9 @@ class SameBytes(RefitCase):
         self.assertEqual(self.refit(0, base, model, "-q"), "")
         done = subprocess.run([os.path.join(self.programs, "sluice-refit"), base, "--weights",
                                model], capture_output=True, check=True)
-        self.assertEqual(done.stdout, self.bytes_of(self.path("new.om")))
+        self.assertEqual(done.stdout, bytes_of(self.path("new.om")))
         self.refit(0, base, model, "--threads=1")
-        self.assertEqual(done.stdout, self.bytes_of(self.path("new.om")))
+        self.assertEqual(done.stdout, bytes_of(self.path("new.om")))
 
 
 class Refused(RefitCase):
@@ -382,7 +371,7 @@ class Refused(RefitCase):
 
     def test_a_damaged_base(self):
         model = self.saved(plain(2), "2.onnx")
-        whole = bytearray(self.bytes_of(self.base))
+        whole = bytearray(bytes_of(self.base))
         kernels = re.search(r"kind: SEGMENT_KERNELS\n\s*offset: (\d+)",
                             self.program(0, "sluice-show", self.base))
         for place in (5, 100, 700, int(kernels[1]) + 200):
@@ -411,17 +400,17 @@ class Refused(RefitCase):
 
     def test_output_is_no_input(self):
         model = self.saved(plain(2), "2.onnx")
-        before = self.bytes_of(self.base), self.bytes_of(model)
+        before = bytes_of(self.base), bytes_of(model)
         for output in (self.base, model):
             self.program(3, "sluice-refit", self.base, "--weights", model, "-o", output)
-        self.assertEqual((self.bytes_of(self.base), self.bytes_of(model)), before)
+        self.assertEqual((bytes_of(self.base), bytes_of(model)), before)
 
     def test_an_earlier_product_stays(self):
         with open(self.path("new.om"), "w", encoding="utf-8") as file:
             file.write("earlier")
         model = self.changed(self.set_constant("scale", np.float32(0.4)))
         self.program(3, "sluice-refit", self.base, "--weights", model, "-o", self.path("new.om"))
-        self.assertEqual(self.bytes_of(self.path("new.om")), b"earlier")
+        self.assertEqual(bytes_of(self.path("new.om")), b"earlier")
 
     def test_errors_as_json(self):
         model = self.changed(self.set_constant("scale", np.float32(0.4)))
@@ -446,8 +435,8 @@ class Stage(RefitCase):
         self.program(0, "sluice-subgraph-optimize", graph, "-o", self.path("a.sg"))
         self.program(0, "sluice-subgraph-optimize", graph, "-o", self.path("b.sg"),
                      "--kernels-from", base, "--stats", self.path("stats.json"))
-        self.assertEqual(self.bytes_of(self.path("a.sg")), self.bytes_of(self.path("b.sg")))
-        work = self.bytes_of(self.path("stats.json")).decode()
+        self.assertEqual(bytes_of(self.path("a.sg")), bytes_of(self.path("b.sg")))
+        work = bytes_of(self.path("stats.json")).decode()
         self.assertRegex(work, r'"kernels_found": *[1-9]')
         self.assertNotRegex(work, r'"kernels_generated": *[1-9]')
 
@@ -457,7 +446,7 @@ class Stage(RefitCase):
         self.program(0, "sluice-subgraph-optimize", graph, "-o", self.path("a.sg"))
         self.program(0, "sluice-subgraph-optimize", graph, "-o", self.path("b.sg"),
                      "--kernels-from", base)
-        self.assertEqual(self.bytes_of(self.path("a.sg")), self.bytes_of(self.path("b.sg")))
+        self.assertEqual(bytes_of(self.path("a.sg")), bytes_of(self.path("b.sg")))
 
     def test_all_that_lack_a_kernel_are_listed(self):
         base = self.compiled(self.saved(branches(1), "1.onnx"), "base.om", PROFILE)
@@ -474,7 +463,7 @@ class Killed(RefitCase):
         before, after = self.made("mlp", 1), self.made("mlp", 2)
         base = self.compiled(before, "base.om")
         self.refit(0, base, after)
-        expected = self.bytes_of(self.path("new.om"))
+        expected = bytes_of(self.path("new.om"))
         os.remove(self.path("new.om"))
         folder = self.path("out")
         os.mkdir(folder)
@@ -491,7 +480,7 @@ class Killed(RefitCase):
                 killed += run.returncode != 0
                 self.assertIn(os.listdir(folder), ([], ["new.om"]))
                 if os.path.exists(output):
-                    self.assertEqual(self.bytes_of(output), expected)
+                    self.assertEqual(bytes_of(output), expected)
                     os.remove(output)
         self.assertGreater(killed, 5)
 

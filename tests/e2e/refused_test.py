@@ -12,15 +12,12 @@ import sys
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
+from models import constant, floats, model_of_graph, value, write
 from programs import STAGES, ProgramCase, need
 
 PROFILE = "--profile=cpu-generic"  # runs everywhere
-
-
-def floats(name, dims):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
 
 
 def without_place(error):
@@ -28,19 +25,19 @@ def without_place(error):
     return re.sub(r"^sluice-[a-z-]+: (error SL[0-9]+: )([a-z-]+: )?", r"\1", error)
 
 
+WEIGHTS = [constant("w", np.linspace(-1, 1, 32, dtype=np.float32).reshape(8, 4))]
+
+
 def network(*more):
     """Relu, Exp and a product of f32[2, 8] by 8x4; `more` nodes after them."""
-    weights = numpy_helper.from_array(np.linspace(-1, 1, 32, dtype=np.float32).reshape(8, 4), "w")
     nodes = [helper.make_node("Relu", ["x"], ["a"], "first"),
              helper.make_node("Exp", ["a"], ["b"], "second"),
              helper.make_node("MatMul", ["b", "w"], ["y"], "third"), *more]
-    return helper.make_graph(nodes, "g", [floats("x", [2, 8])], [floats("y", [2, 4])], [weights])
+    return helper.make_graph(nodes, "g", [floats("x", [2, 8])], [floats("y", [2, 4])], WEIGHTS)
 
 
 def choice():
     """An If with a product and a Relu in each branch, which an optimizer may fuse."""
-    weights = numpy_helper.from_array(np.linspace(-1, 1, 32, dtype=np.float32).reshape(8, 4), "w")
-
     def branch(name):
         nodes = [helper.make_node("MatMul", ["x", "w"], [name + "_m"], name + "_product"),
                  helper.make_node("Relu", [name + "_m"], [name + "_y"], name + "_relu")]
@@ -48,17 +45,13 @@ def choice():
 
     node = helper.make_node("If", ["c"], ["y"], "choice", then_branch=branch("yes"),
                             else_branch=branch("no"))
-    inputs = [floats("x", [2, 8]), helper.make_tensor_value_info("c", TensorProto.BOOL, [])]
-    return helper.make_graph([node], "g", inputs, [floats("y", [2, 4])], [weights])
+    inputs = [floats("x", [2, 8]), value("c", [], TensorProto.BOOL)]
+    return helper.make_graph([node], "g", inputs, [floats("y", [2, 4])], WEIGHTS)
 
 
 class Refused(ProgramCase):
     def save(self, graph):
-        opsets = [helper.make_opsetid("", 13), helper.make_opsetid("sluice", 1)]
-        model = helper.make_model(graph, opset_imports=opsets)
-        model.ir_version = 8
-        with open(self.path("model.onnx"), "wb") as file:
-            file.write(model.SerializeToString())
+        write(self.path("model.onnx"), model_of_graph(graph, domains={"sluice": 1}))
 
     def write(self, name, what):
         with open(self.path(name), "w") as file:

@@ -24,7 +24,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from programs import ProgramCase, need
+from programs import ProgramCase, bytes_of, need
 from store_test import STAGES, StoreCase, make_model
 
 NGINX = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
@@ -131,10 +131,8 @@ class NginxTest(RemoteCase):
     def test_the_layout_is_that_of_a_folder(self):
         self.found_with(self.url)
         for name in self.remote_files():
-            with open(os.path.join(self.served, "files", name), "rb") as file:
-                data = file.read()
-            with open(os.path.join(self.store, name), "rb") as file:
-                self.assertTrue(data == file.read(), name)
+            data = bytes_of(os.path.join(self.served, "files", name))
+            self.assertTrue(data == bytes_of(os.path.join(self.store, name)), name)
         self.assertEqual(len(self.remote_files()), 2 * len(STAGES))
         self.store = os.path.join(self.served, "files")
         self.assertEqual(self.found(expected=self.expected), STAGES)
@@ -160,8 +158,7 @@ class NginxTest(RemoteCase):
             errors = process.communicate(timeout=300)[1]
             self.assertEqual((process.returncode, errors), (0, ""))
         for i in range(4):
-            with open(self.path("%d.om" % i), "rb") as file:
-                self.assertTrue(file.read() == self.expected)
+            self.assertTrue(bytes_of(self.path("%d.om" % i)) == self.expected)
         self.assertEqual(len(self.remote_files()), 2 * len(STAGES))
         self.assertEqual(self.found_with(self.url), STAGES)
 
@@ -283,8 +280,8 @@ class NginxTest(RemoteCase):
                 rows = json.load(file)["compiles"]
             self.assertEqual([row["status"] for row in rows], [status] * 4)
         for row in rows:
-            self.assertTrue(self.read(row["output"]) ==
-                            self.read(row["output"].replace("out-found", "out-made")))
+            self.assertTrue(bytes_of(row["output"]) ==
+                            bytes_of(row["output"].replace("out-found", "out-made")))
         self.assertFalse([name for name in self.remote_files() if "jobs" in name])
         self.check_one_job(rows[0]["key"])
 
@@ -301,10 +298,6 @@ class NginxTest(RemoteCase):
         self.assertIn("made", subprocess.run(command, capture_output=True, text=True,
                                              timeout=300).stderr)
         self.assertIn(path, self.remote_files())
-
-    def read(self, path):
-        with open(path, "rb") as file:
-            return file.read()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -521,8 +514,7 @@ class MisbehavingTest(PythonServerCase):
     def test_a_record_that_names_no_model_or_one_that_does_not_verify(self):
         graph = self.path("graph.sg")
         self.program(0, "sluice-compile", self.model, "-o", graph, "-q", "--stop-after=partition")
-        with open(graph, "rb") as file:
-            graph = file.read()
+        graph = bytes_of(graph)
         damaged = bytearray(self.expected)
         damaged[700] ^= 1
         for data in [b"", b"no model", self.expected[:-4096], bytes(damaged), graph]:
@@ -538,20 +530,15 @@ class MisbehavingTest(PythonServerCase):
 
     def test_a_record_that_names_an_artifact_that_is_here(self):
         """Which is then no reason to use it."""
-        with open(self.model, "rb") as file:
-            self.lie(file.read())
+        self.lie(bytes_of(self.model))
         self.another_store()
-        data = self.read(self.model)
+        data = bytes_of(self.model)
         digest = hashlib.sha256(data).hexdigest()
         os.makedirs(os.path.join(self.store, digest[:2]))
         shutil.copy(self.model, os.path.join(self.store, digest[:2], digest))
         self.assertEqual(self.found("--remote", self.url, expected=self.expected, warns=True),
                          STAGES[:3])
         self.assertIn("does not verify", self.warnings[0])
-
-    def read(self, path):
-        with open(path, "rb") as file:
-            return file.read()
 
 
 class TransferTest(PythonServerCase):

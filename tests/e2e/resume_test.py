@@ -9,15 +9,12 @@ import os
 import sys
 import unittest
 
-from onnx import TensorProto, helper
+from onnx import helper
 
-from programs import STAGES, ProgramCase, need
+from models import floats, save
+from programs import STAGES, ProgramCase, bytes_of, need
 
 PROFILE = "--profile=cpu-generic"  # runs everywhere
-
-
-def floats(name, dims):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
 
 
 class Resume(ProgramCase):
@@ -27,11 +24,7 @@ class Resume(ProgramCase):
                  helper.make_node("Relu", ["a"], ["b"], "act"),
                  helper.make_node("Relu", ["a"], ["c"], "again"),
                  helper.make_node("Add", ["b", "c"], ["y"], "sum")]
-        graph = helper.make_graph(nodes, "g", [floats("x", [2, 8])], [floats("y", [2, 8])])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-        model.ir_version = 8
-        with open(self.path("model.onnx"), "wb") as file:
-            file.write(model.SerializeToString())
+        save(self.path("model.onnx"), nodes, [floats("x", [2, 8])], [floats("y", [2, 8])])
         self.program(0, "sluice-preprocess", self.path("model.onnx"), "-o", self.path("typed.sg"))
 
     def optimize(self, code, source, product, *options):
@@ -84,13 +77,11 @@ class Resume(ProgramCase):
         self.preprocess(0, model, "half.sg", "--stop-after=2", *options)
         self.preprocess(0, self.path("half.sg"), "more.sg", "--stop-after=infer-types")
         self.preprocess(0, model, "once.sg", *options)
-        with open(self.path("once.sg"), "rb") as once:
-            expected = once.read()
+        expected = bytes_of(self.path("once.sg"))
         for half in ("half.sg", "more.sg"):
             for again in (options, ()):
                 self.preprocess(0, self.path(half), "whole.sg", *again)
-                with open(self.path("whole.sg"), "rb") as whole:
-                    self.assertEqual(whole.read(), expected)
+                self.assertEqual(bytes_of(self.path("whole.sg")), expected)
         return expected
 
     def preprocess(self, code, source, product, *options):
@@ -123,12 +114,8 @@ class Resume(ProgramCase):
         strict = self.resumed_and_once("--strict")
         self.assertEqual(strict, self.resumed_and_once())
         x, wide = floats("x", [3, 2, 8]), floats("w", [2, 8])  # normalised are the last 8 alone
-        graph = helper.make_graph([helper.make_node("LayerNormalization", ["x", "w"], ["y"])], "g",
-                                  [x, wide], [floats("y", [3, 2, 8])])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-        model.ir_version = 8
-        with open(self.path("wide.onnx"), "wb") as file:
-            file.write(model.SerializeToString())
+        save(self.path("wide.onnx"), [helper.make_node("LayerNormalization", ["x", "w"], ["y"])],
+             [x, wide], [floats("y", [3, 2, 8])], opset=17)
         self.preprocess(0, self.path("wide.onnx"), "half.sg", "--strict", "--stop-after=2")
         for again in ([], ["--strict"]):
             self.assertIn("wider than the dims that are normalised",

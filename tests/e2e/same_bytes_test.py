@@ -10,14 +10,14 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
-from programs import STAGES, need
+from models import floats, save
+from programs import STAGES, bytes_of, need
 
 PROFILE = "--profile=cpu-generic"  # runs everywhere
 LOCALES = [{"LC_ALL": "C.UTF-8"}, {"LC_ALL": "tr_TR.UTF-8", "LANG": "de_DE.UTF-8"}]
@@ -42,10 +42,9 @@ NON_SEMANTIC = {"--threads": ["1", "2", "8", "0"], "--dump-dir": ["{}/dump"],
 def make_model(path):
     """Convolutions and products, and constants to fold with transcendental functions in them."""
     random = np.random.default_rng(3)
-    weight = lambda name, *dims: numpy_helper.from_array(random.standard_normal(dims, np.float32),
-                                                         name)
-    weights = [weight("w1", 8, 3, 3, 3), weight("w2", 8, 8, 3, 3), weight("w3", 200, 10),
-               weight("scale", 1, 8, 1, 1), weight("bias", 10)]
+    shapes = {"w1": (8, 3, 3, 3), "w2": (8, 8, 3, 3), "w3": (200, 10), "scale": (1, 8, 1, 1),
+              "bias": (10,)}
+    weights = {name: random.standard_normal(dims, np.float32) for name, dims in shapes.items()}
     folded = [("Exp", "scale", "e"), ("Tanh", "e", "t"), ("Sigmoid", "t", "s"),
               ("Erf", "bias", "b1"), ("Sin", "b1", "b2"), ("Softplus", "b2", "b")]
     nodes = [helper.make_node(op, [source], [result]) for op, source, result in folded]
@@ -56,23 +55,16 @@ def make_model(path):
               helper.make_node("Flatten", ["c2"], ["f"]),
               helper.make_node("MatMul", ["f", "w3"], ["p"], "fc"),
               helper.make_node("Add", ["p", "b"], ["y"])]
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-            for name, dims in (("x", [1, 3, 12, 12]), ("y", None))]
-    model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], weights),
-                              opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
+    save(path, nodes, [floats("x", [1, 3, 12, 12])], [floats("y")], weights)
 
 
 def make_open_model(path):
     """Open sizes, a channel concatenation, and wide results that order-tasks moves to where they
     are read."""
     random = np.random.default_rng(4)
-    nodes, weights, means = [], [], []
+    nodes, weights, means = [], {}, []
     for name in "abcd":
-        weights.append(numpy_helper.from_array(random.standard_normal((8, 4, 3, 3), np.float32),
-                                               "w" + name))
+        weights["w" + name] = random.standard_normal((8, 4, 3, 3), np.float32)
         nodes.append(helper.make_node("Conv", ["x", "w" + name], [name], pads=[1, 1, 1, 1]))
     nodes.append(helper.make_node("Concat", ["a", "b"], ["ab"], axis=1))
     for name in ("ab", "c", "d"):
@@ -80,13 +72,7 @@ def make_open_model(path):
         means.append("m" + name)
     nodes += [helper.make_node("Concat", means, ["all"], axis=1),
               helper.make_node("Softmax", ["all"], ["y"], axis=1)]
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-            for name, dims in (("x", [1, 4, "H", "W"]), ("y", None))]
-    model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], weights),
-                              opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
+    save(path, nodes, [floats("x", [1, 4, "H", "W"])], [floats("y")], weights)
 
 
 class SameBytes:
@@ -95,14 +81,10 @@ class SameBytes:
         self.out, self.dump = os.path.join(folder, "out"), os.path.join(folder, "dump")
         self.counts = {}
         self.compile(model, "--dump-dir", self.dump)
-        self.expected = self.read(self.out)
+        self.expected = bytes_of(self.out)
         self.call("verify", "--segments", self.out)
         self.graphs = ["%s/%d-%s.sg" % (self.dump, k + 1, stage)
                        for k, stage in enumerate(STAGES[:4])]
-
-    def read(self, path):
-        with open(path, "rb") as file:
-            return file.read()
 
     def call(self, name, *arguments, **how):
         command = [os.path.join(self.programs, "sluice-" + name), *arguments]
@@ -116,7 +98,7 @@ class SameBytes:
         self.call("compile", "-q", *profile, source, "-o", self.out, *options, **how)
 
     def same(self, kind, what):
-        assert self.read(self.out) == self.expected, "another model: %s" % what
+        assert bytes_of(self.out) == self.expected, "another model: %s" % what
         os.remove(self.out)
         self.counts[kind] = self.counts.get(kind, 0) + 1
 
@@ -159,8 +141,8 @@ class SameBytes:
                 self.call(stage, *([PROFILE] if k == 0 else []), "--stop-after", name, source, "-o",
                           half)
                 self.call(stage, half, "-o", whole)
-                assert self.read(whole) == (self.read(self.graphs[k]) if k < 4
-                                            else self.expected), "%s resumed after %s" % (stage,
+                assert bytes_of(whole) == (bytes_of(self.graphs[k]) if k < 4
+                                           else self.expected), "%s resumed after %s" % (stage,
                                                                                           name)
                 for transport in ("pipe", "files", "zmq") if k == 4 else ("pipe",):
                     self.compile(half, "--transport", transport)

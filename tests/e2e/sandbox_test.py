@@ -14,12 +14,12 @@ import time
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper, save
+from onnx import helper, save
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import pipe_test
-from pipe_test import PROFILE, make_convolutions, make_mlp
-from programs import STAGES, need
+from models import floats, make_convolutions, make_mlp, model_of
+from programs import STAGES, ProgramCase, bytes_of, need
+
+PROFILE = "cpu-generic"  # runs everywhere
 
 # Tries what a stage must not do, and prints what came of it.
 EVIL = r"""
@@ -115,39 +115,26 @@ NEEDS_LANDLOCK = {"read", "list", "write", "temporary", "model", "parent"}
 
 def make_external(path):
     """A product with weights in another file beside the model."""
-    weight = numpy_helper.from_array(
-        np.random.default_rng(1).standard_normal((64, 64)).astype(np.float32), "w")
-    floats = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 64])
-    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["m"]),
-                               helper.make_node("Exp", ["m"], ["y"])], "g", [floats("x")],
-                              [floats("y")], [weight])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("Exp", ["m"], ["y"])]
+    weight = np.random.default_rng(1).standard_normal((64, 64)).astype(np.float32)
+    model = model_of(nodes, [floats("x", [4, 64])], [floats("y", [4, 64])], {"w": weight})
     save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
 
 
-class Case(unittest.TestCase):
+class Case(ProgramCase):
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="sl")
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         for name in ("tmp", "home", "models", "out"):
             os.mkdir(self.path(name))
         self.write("home/secret", "secret")
         self.model = self.path("models/model.onnx")
         self.out = self.path("out/model.om")
-        self.programs = pipe_test.PROGRAMS
         self.environment = dict(os.environ, TMPDIR=self.path("tmp"), HOME=self.path("home"),
                                 MODEL=self.model)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
 
     def write(self, name, text):
         with open(self.path(name), "w", encoding="utf-8") as file:
             file.write(text)
-
-    def read(self, path):
-        with open(path, "rb") as file:
-            return file.read()
 
     def compile(self, *options, source=None, stdout=subprocess.PIPE):
         profile = ["--profile=" + PROFILE] if source is None else []
@@ -159,7 +146,7 @@ class Case(unittest.TestCase):
     def made(self, *options, source=None):
         result = self.compile("-o", self.out, *options, source=source)
         self.assertEqual(result.returncode, 0, result.stderr.decode())
-        made = self.read(self.out)
+        made = bytes_of(self.out)
         os.remove(self.out)
         return made
 
@@ -263,7 +250,7 @@ class Services(ServiceCase):
         store = self.path("store")
         _, _, use = self.serve("subgraph-optimize", "--allow-path", self.folder, "--store", store)
         self.made("-q", "--store", store, *use)
-        kinds = [self.read(os.path.join(folder, name)).splitlines()[1]
+        kinds = [bytes_of(os.path.join(folder, name)).splitlines()[1]
                  for folder, _, names in os.walk(os.path.join(store, "records")) for name in names]
         self.assertIn(b"kernel", kinds)
 
@@ -448,5 +435,5 @@ class Evil(Case):
 
 
 if __name__ == "__main__":
-    pipe_test.PROGRAMS = need(sys.argv.pop(1), ["compile", *STAGES])
+    ProgramCase.programs = need(sys.argv.pop(1), ["compile", *STAGES])
     unittest.main()

@@ -7,7 +7,10 @@ import subprocess
 import sys
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+
+import models
+from models import floats
 
 HOST = "placement {engine = host_cpu}"
 PEER = 'placement {engine = host_cpu, memory_class = "p2p"}'
@@ -109,15 +112,9 @@ graph @main(%x: f32[300]) -> (%y, %z) {{
 }
 
 
-def floats(name, dims):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-
-
 def model_of(nodes, inputs, outputs, weights):
-    initializers = [numpy_helper.from_array(array, name) for name, array in weights.items()]
-    graph = helper.make_graph(nodes, "g", [floats(*row) for row in inputs],
-                              [floats(name, None) for name in outputs], initializers)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    return models.model_of(nodes, [floats(*row) for row in inputs],
+                           [floats(name) for name in outputs], weights)
 
 
 def weights_of(**dims):
@@ -207,8 +204,7 @@ class Schedule:
                       path)
             return
         make, options = MODELS[self.kind]
-        with open(path + ".onnx", "wb") as file:
-            file.write(make().SerializeToString())
+        models.write(path + ".onnx", make())
         self.need("compile", "-q", "--profile=cpu-generic", path + ".onnx", *options,
                   "--stop-after=build:" + last_pass, "-o", path)
 

@@ -8,8 +8,9 @@ import sys
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
+from models import floats, model_of, write
 from programs import STAGES, ProgramCase, import_sluice, need
 
 
@@ -18,11 +19,8 @@ def random(*dims, scale=1.0):
 
 
 def model(nodes, inputs, outputs, constants=()):
-    declare = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-    graph = helper.make_graph(nodes, "g", [declare(*item) for item in inputs.items()],
-                              [declare(*item) for item in outputs.items()],
-                              [numpy_helper.from_array(array, name) for name, array in constants])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    declared = lambda values: [floats(*each) for each in values.items()]
+    return model_of(nodes, declared(inputs), declared(outputs), constants, opset=17)
 
 
 def convolution(x, channels, kernel, stride=1):
@@ -32,15 +30,13 @@ def convolution(x, channels, kernel, stride=1):
     node = helper.make_node("Conv", ["x", "w"], ["y"], "conv", pads=[kernel // 2] * 4,
                             strides=[stride] * 2)
     return model([node], {"x": x}, {"y": [x[0], channels, size("OH", x[2]), size("OW", x[3])]},
-                 [("w", weight)])
+                 {"w": weight})
 
 
 class Scratch(ProgramCase):
     def compiled(self, onnx_model, *options):
-        with open(self.path("m.onnx"), "wb") as file:
-            file.write(onnx_model.SerializeToString())
-        self.program(0, "sluice-compile", self.path("m.onnx"), "-o", self.path("m.om"),
-                     "--verify=each", *options)
+        self.program(0, "sluice-compile", write(self.path("m.onnx"), onnx_model), "-o",
+                     self.path("m.om"), "--verify=each", *options)
         self.program(0, "sluice-verify", self.path("m.om"))
         return sluice.Model(self.path("m.om"))
 
@@ -98,7 +94,7 @@ class Scratch(ProgramCase):
             weight, x = random(2, 16, size, size, scale=0.01), random(1, 16, size + 1, size + 2)
             node = helper.make_node("Conv", ["x", "w"], ["y"], "conv")
             got = self.run_once(self.compiled(model([node], {"x": x.shape}, {"y": [1, 2, 2, 3]},
-                                                    [("w", weight)])), x=x)
+                                                    {"w": weight})), x=x)
             wanted = np.einsum("ncrshw,ochw->nors",
                                np.lib.stride_tricks.sliding_window_view(x, (size, size), (2, 3)),
                                weight, optimize=True)

@@ -5,14 +5,13 @@ fixed and open sizes.
 
 usage: split_reductions_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
-import glob
-import os
 import sys
 import unittest
 
 import numpy as np
-from onnx import helper, mapping, numpy_helper, save
+from onnx import helper, mapping
 
+from models import save, value
 from programs import ProgramCase, need
 
 OPTIONS = ["--profile=cpu-generic",  # runs everywhere
@@ -31,32 +30,20 @@ class SplitReductions(ProgramCase):
     def make(self, nodes, inputs, outputs, constants, kernel=":parts"):
         """inputs, outputs: name -> (dtype, dims), a dim is a number or a name. kernel: the end of a
         name that is new."""
-        describe = lambda entries: [helper.make_tensor_value_info(
-            name, mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(dtype)], dims)
+        describe = lambda entries: [value(name, dims,
+                                          mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(dtype)])
                                     for name, (dtype, dims) in entries.items()]
-        tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
-        graph = helper.make_graph(nodes, "g", describe(inputs), describe(outputs), tensors)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-        model.ir_version = 8
-        save(model, self.path("model.onnx"))
+        save(self.path("model.onnx"), nodes, describe(inputs), describe(outputs), constants)
         self.program(0, "sluice-compile", "-q", *OPTIONS, self.path("model.onnx"), "-o",
                      self.path("model.om"), "--dump-dir", self.path("dump"))
         lowered = self.program(0, "sluice-show", self.path("dump/4-subgraph-optimize.sg"))
         self.assertIn(kernel, lowered)
 
-    def outputs(self, program, *arguments):
-        folder = self.path("outputs")
-        self.program(0, program, *arguments, "--quiet", "--output-dir", folder)
-        return {os.path.basename(file): np.load(file) for file in glob.glob(f"{folder}/*.npy")}
-
     def compare(self, inputs, tolerance):
-        files = []
-        for name, array in inputs.items():
-            np.save(self.path(f"{name}.npy"), array)
-            files += ["--input", f"{name}={self.path(name)}.npy"]
-        expected = self.outputs("sluice-eval", self.path("dump/1-preprocess.sg"), *files)
-        runs = [self.outputs("sluice-loader", self.path("model.om"), *files, f"--threads={threads}")
-                for threads in (1, 2, 7)]
+        files = self.bindings(inputs)
+        expected = self.outputs_of("sluice-eval", self.path("dump/1-preprocess.sg"), *files)
+        runs = [self.outputs_of("sluice-loader", self.path("model.om"), *files,
+                                f"--threads={threads}") for threads in (1, 2, 7)]
         for name, array in expected.items():
             self.assertEqual(runs[0][name].shape, array.shape)
             np.testing.assert_allclose(runs[0][name].astype(np.float64), array.astype(np.float64),

@@ -21,12 +21,11 @@ import sys
 import tempfile
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
 import programs
+from models import floats, model_of, write
 
-FLOAT = TensorProto.FLOAT
 OPTIONS = {
     "--opt-level": ["O0", "O1"], "--precision-mode": ["force_fp16", "force_bf16",
                                                       "allow_mix_precision"],
@@ -72,16 +71,13 @@ class Job:
         for (edited, at), value in self.edits.items():
             if edited == key:
                 array.flat[at % array.size] = value
-        return numpy_helper.from_array(array, key)
+        return array
 
     def model(self):
         nodes, constants, shape = getattr(self, self.kind)()
         for node, name in zip(nodes, self.names):
             node.name = name
-        graph = helper.make_graph(
-            nodes, "g", [helper.make_tensor_value_info("x", FLOAT, shape)],
-            [helper.make_tensor_value_info("y", FLOAT, None)], constants)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+        return model_of(nodes, [floats("x", shape)], [floats("y")], constants, opset=18)
 
     def convolution(self):
         a, c = self.attributes, self.channels
@@ -94,11 +90,9 @@ class Job:
                              epsilon=a["epsilon"]),
             helper.make_node("ReduceMean", ["r", "axes"], ["m"], keepdims=a["keepdims"]),
             helper.make_node("Softmax", ["m"], ["y"], axis=a["axis"])]
-        squares = numpy_helper.from_array(
-            numpy_helper.to_array(self.constant("g", (c,))) ** 2 + 0.1, "g2")
-        constants = [self.constant("w", (c, c // group, 3, 3)), self.constant("b", (c,)),
-                     self.constant("g", (c,)), self.constant("s", (c,)), squares,
-                     numpy_helper.from_array(np.array([2], np.int64), "axes")]
+        constants = {"w": self.constant("w", (c, c // group, 3, 3)),
+                     **{key: self.constant(key, (c,)) for key in "bgs"}, "axes": [2]}
+        constants["g2"] = constants["g"] ** 2 + np.float32(0.1)
         return nodes, constants, [self.n, c, self.width, 7]
 
     def product(self):
@@ -111,8 +105,8 @@ class Job:
                              epsilon=a["epsilon"]),
             helper.make_node("Elu", ["q"], ["r"], alpha=a["alpha"]),
             helper.make_node("Softmax", ["r"], ["y"], axis=a["axis"])]
-        constants = [self.constant("w", shape), self.constant("b", (c,)),
-                     self.constant("g", (c,)), self.constant("s", (c,))]
+        constants = {"w": self.constant("w", shape),
+                     **{key: self.constant(key, (c,)) for key in "bgs"}}
         return nodes, constants, [self.n, self.width]
 
 
@@ -164,7 +158,7 @@ def mutate_profile(profile, draw):
 
 def run(bin_folder, folder, job, out, *more):
     model, profile = os.path.join(folder, "model.onnx"), os.path.join(folder, "own.json")
-    onnx.save(job.model(), model)
+    write(model, job.model())
     with open(profile, "w", encoding="utf-8") as file:
         json.dump(job.profile, file)
     done = subprocess.run(
@@ -175,8 +169,7 @@ def run(bin_folder, folder, job, out, *more):
     rows = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
     if done.returncode != 0:
         return done.returncode, rows
-    with open(os.path.join(folder, out), "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest(), rows
+    return hashlib.sha256(programs.bytes_of(os.path.join(folder, out))).hexdigest(), rows
 
 
 def chain(arguments):

@@ -14,11 +14,10 @@ import sys
 import unittest
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from programs import ProgramCase, need
+from models import floats, save
+from programs import ProgramCase, bytes_of, need
 
 STAGES = ["optimize", "partition", "subgraph-optimize", "build"]  # preprocess always runs
 
@@ -36,12 +35,8 @@ def make_model(path, weight=1, bias=2, axis=1, name="sum", width=24):
              helper.make_node("Relu", ["s"], ["r"], name="relu"),
              helper.make_node("MatMul", ["r", "v"], ["q"], name="second"),
              helper.make_node("Softmax", ["q"], ["y"], name="soft", axis=axis)]
-    graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 16])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 40])],
-        [numpy_helper.from_array(array, key) for key, array in arrays.items()])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), path)
-    return path
+    return save(path, nodes, [floats("x", ["N", 16])], [floats("y", ["N", 40])], arrays,
+                opset=18)
 
 
 class StoreCase(ProgramCase):
@@ -53,9 +48,7 @@ class StoreCase(ProgramCase):
         self.model = make_model(self.path("model.onnx"))
 
     def run_compile(self, model, out, *options):
-        return subprocess.run(
-            [os.path.join(self.programs, "sluice-compile"), model, "-o", out, *options],
-            capture_output=True, text=True, timeout=300)
+        return self.run_program("sluice-compile", model, "-o", out, *options)
 
     def compiled(self, *options, model=None):
         """The bytes of a compile without a store."""
@@ -63,8 +56,7 @@ class StoreCase(ProgramCase):
         done = self.run_compile(model or self.model, out, self.profile,
                                 *[option for option in options if option != "-q"])
         self.assertEqual(done.returncode, 0, done.stderr)
-        with open(out, "rb") as file:
-            return file.read()
+        return bytes_of(out)
 
     def found(self, *options, model=None, expected=None, warns=False):
         """The stages whose products were found by a compile with the store, whose bytes are those
@@ -77,8 +69,7 @@ class StoreCase(ProgramCase):
         self.warnings = [line for line in lines if not line.startswith("{")]
         if not warns:
             self.assertFalse([line for line in self.warnings if "store" in line])
-        with open(out, "rb") as file:
-            self.assertTrue(file.read() == (expected or self.compiled(*options, model=model)))
+        self.assertTrue(bytes_of(out) == (expected or self.compiled(*options, model=model)))
         self.last = [json.loads(line) for line in lines if line.startswith("{")]
         return [row["stage"] for row in self.last if row.get("found")]
 
@@ -92,8 +83,7 @@ class StoreCase(ProgramCase):
 
     def damage(self, path, how):
         os.chmod(path, 0o644)
-        with open(path, "rb") as file:
-            data = bytearray(file.read())
+        data = bytearray(bytes_of(path))
         os.unlink(path)  # not the file that may be linked to it
         if how == "flipped":
             data[len(data) // 2] ^= 16
@@ -198,8 +188,7 @@ class EditsTest(StoreCase):
         try:
             self.assertEqual(self.found(), STAGES, "the same builds, elsewhere")
             path = os.path.join(copies, "sluice-partition")
-            with open(path, "rb") as file:
-                data = file.read()
+            data = bytes_of(path)
             at = data.index(b"GNU\0", data.index(b"\x04\0\0\0\x14\0\0\0\x03\0\0\0")) + 4
             with open(path, "wb") as file:
                 file.write(data[:at] + bytes([data[at] ^ 1]) + data[at + 1:])
@@ -312,8 +301,7 @@ class SharedTest(StoreCase):
                      if not row.get("found", True)]
         self.assertEqual(sorted(made), sorted(STAGES))
         for i in range(6):
-            with open(self.path("%d.om" % i), "rb") as file:
-                self.assertTrue(file.read() == expected)
+            self.assertTrue(bytes_of(self.path("%d.om" % i)) == expected)
         self.assertEqual(os.listdir(os.path.join(self.store, "locks")), [])
 
     def test_a_killed_compile_hinders_nobody(self):

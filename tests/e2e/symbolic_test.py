@@ -12,15 +12,12 @@ import sys
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from programs import STAGES, ProgramCase, import_sluice, need
+from models import model_of, value, write
+from programs import STAGES, ProgramCase, bytes_of, import_sluice, need
 
-FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
-
-
-def value(name, dims, dtype=FLOAT):
-    return helper.make_tensor_value_info(name, dtype, dims)
+INT64 = TensorProto.INT64
 
 
 def random(*dims, scale=1.0):
@@ -46,7 +43,7 @@ class Builder:
     """Nodes and weights of a model, one behind the other."""
 
     def __init__(self):
-        self.nodes, self.constants = [], []
+        self.nodes, self.constants = [], {}
 
     def node(self, op, *inputs, name=None, **attributes):
         result = name or f"{op.lower()}_{len(self.nodes)}"
@@ -54,15 +51,12 @@ class Builder:
         return result
 
     def constant(self, array):
-        self.constants.append(numpy_helper.from_array(np.asarray(array), f"c{len(self.constants)}"))
-        return self.constants[-1].name
+        name = f"c{len(self.constants)}"
+        self.constants[name] = array
+        return name
 
     def model(self, inputs, outputs, opset=17):
-        model = helper.make_model(helper.make_graph(self.nodes, "g", inputs, outputs,
-                                                    self.constants),
-                                  opset_imports=[helper.make_opsetid("", opset)])
-        model.ir_version = 8
-        return model
+        return model_of(self.nodes, inputs, outputs, self.constants, opset=opset)
 
 
 def dense(b, x, size_in, size_out):
@@ -167,23 +161,14 @@ def products(free):
 
 class Symbolic(ProgramCase):
     def compiled(self, model, *options, name="m"):
-        with open(self.path("m.onnx"), "wb") as file:
-            file.write(model.SerializeToString())
-        self.program(0, "sluice-compile", "-q", self.path("m.onnx"), "-o", self.path(name + ".om"),
-                     "--verify=each", *options)
+        self.program(0, "sluice-compile", "-q", write(self.path("m.onnx"), model), "-o",
+                     self.path(name + ".om"), "--verify=each", *options)
         self.program(0, "sluice-verify", self.path(name + ".om"))
         self.program(0, "sluice-preprocess", self.path("m.onnx"), "-o", self.path("m.sg"))
         return sluice.Model(self.path(name + ".om"))
 
     def evaluated(self, inputs):
-        arguments = []
-        for name, array in inputs.items():
-            np.save(self.path(name + ".npy"), array)
-            arguments += ["--input", f"{name}={self.path(name)}.npy"]
-        self.program(0, "sluice-eval", *arguments, "--output-dir", self.path("wanted"),
-                     self.path("m.sg"))
-        return {name[:-4]: np.load(self.path("wanted/" + name))
-                for name in os.listdir(self.path("wanted"))}
+        return self.outputs_of("sluice-eval", *self.bindings(inputs), self.path("m.sg"))
 
     def check(self, got, inputs):
         for name, wanted in self.evaluated(inputs).items():
@@ -349,15 +334,13 @@ class Symbolic(ProgramCase):
     def test_the_pipe_can_be_stopped_anywhere(self):
         """Each stage's file gives the same model, and the text of the lowered one reads back."""
         self.compiled(encoder(), "--dump-dir", self.path("dump"))
-        with open(self.path("m.om"), "rb") as file:
-            whole = file.read()
+        whole = bytes_of(self.path("m.om"))
         for name in sorted(os.listdir(self.path("dump"))):
             if not name.endswith(".sg"):
                 continue
             self.program(0, "sluice-compile", "-q", self.path("dump/" + name), "-o",
                          self.path("again.om"))
-            with open(self.path("again.om"), "rb") as file:
-                self.assertEqual(file.read(), whole, name)
+            self.assertEqual(bytes_of(self.path("again.om")), whole, name)
             text = self.program(0, "sluice-show", self.path("dump/" + name))
             with open(self.path("text.txt"), "w") as file:
                 file.write(text)
@@ -575,10 +558,8 @@ class Symbolic(ProgramCase):
             past = got["present"]
 
     def test_states_of_sizes_that_the_input_does_not_take_again(self):
-        with open(self.path("m.onnx"), "wb") as file:
-            file.write(decoder().SerializeToString())
-        said = self.program(3, "sluice-compile", self.path("m.onnx"), "-o", self.path("m.om"),
-                            "--state=present.*=past.*", "--dim=past=5")
+        said = self.program(3, "sluice-compile", write(self.path("m.onnx"), decoder()), "-o",
+                            self.path("m.om"), "--state=present.*=past.*", "--dim=past=5")
         self.assertIn("output 'present.key' and input 'past.key' cannot be one state", said)
         self.assertIn("no --dim NAME=SIZE, but --dim NAME=0..SIZE", said)
 
@@ -598,8 +579,7 @@ class Symbolic(ProgramCase):
             h = got["next"]
 
     def test_states_that_do_not_pair_are_told(self):
-        with open(self.path("m.onnx"), "wb") as file:
-            file.write(decoder().SerializeToString())
+        write(self.path("m.onnx"), decoder())
         for pairs, text in (("present.*=past", "is not OUTPUT=INPUT with as many * on both sides"),
                             ("gone.*=past.*", "no output is called 'gone.*'"),
                             ("present.*=gone.*", "for input 'gone.key', which the model does not "

@@ -9,31 +9,15 @@ import subprocess
 import sys
 import unittest
 
-import numpy as np
-from onnx import TensorProto, helper, numpy_helper
-
+from models import convolution_chain, floats, save
 from programs import STAGES, ProgramCase, need
 
 
 def make_model(path):
     """Convolutions of many shapes, kept apart: subgraph-optimize generates kernels for each of
     them, in threads."""
-    random = np.random.default_rng(1)
-    nodes, weights, last, channels = [], [], "x", 8
-    for k in range(12):
-        following = 8 + 8 * k
-        weights.append(numpy_helper.from_array(random.standard_normal((following, channels, 3, 3),
-                                                                      np.float32), f"w{k}"))
-        nodes.append(helper.make_node("Conv", [last, f"w{k}"], [f"y{k}"], f"conv{k}", pads=[1] * 4))
-        nodes.append(helper.make_node("Sin", [f"y{k}"], [f"s{k}"], f"sin{k}"))
-        last, channels = f"s{k}", following
-    floats = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-    graph = helper.make_graph(nodes, "g", [floats("x", [1, 8, 12, 12])],
-                              [floats(last, [1, channels, 12, 12])], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    with open(path, "wb") as file:
-        file.write(model.SerializeToString())
+    nodes, weights = convolution_chain([8, *range(8, 97, 8)], "Sin")
+    save(path, nodes, [floats("x0", [1, 8, 12, 12])], [floats("x12", [1, 96, 12, 12])], weights)
 
 
 def max_threads(command):

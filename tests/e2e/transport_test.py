@@ -11,38 +11,36 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper, save
+from onnx import helper
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import pipe_test
-from pipe_test import PROFILE, make_convolutions, make_mlp, program
-from programs import STAGES, has_nameless_files, need
+from models import floats, make_convolutions, make_mlp, save
+from programs import STAGES, ProgramCase, bytes_of, has_nameless_files, need
+
+PROFILE = "cpu-generic"  # runs everywhere
 
 
-class Case(unittest.TestCase):
+def program(name):
+    return os.path.join(ProgramCase.programs, "sluice-" + name)
+
+
+class Case(ProgramCase):
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="sl")
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         self.tmp = self.path("tmp")
         os.mkdir(self.tmp)
         self.model = self.path("model.onnx")
         make_mlp(self.model)
         self.out = self.path("out.om")
         self.environment = dict(os.environ, TMPDIR=self.tmp,
-                                PATH=pipe_test.PROGRAMS + ":" + os.environ["PATH"])
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
+                                PATH=self.programs + ":" + os.environ["PATH"])
 
     def bytes_of(self, name):
-        with open(self.path(name), "rb") as file:
-            return file.read()
+        return bytes_of(self.path(name))
 
     def write(self, name, data):
         with open(self.path(name), "wb") as file:
@@ -218,10 +216,8 @@ class FailureHeader(Case):
                               "sluice-optimize: error SL1001")
         self.assert_one_error(self.shell({"preprocess": "--stats=/nowhere/x model.onnx"}), 3,
                               "sluice-preprocess: error SL1004")
-        from onnx import TensorProto, helper
-        node = helper.make_node("Nonsense", ["x"], ["y"])
-        pipe_test.save_model(self.path("odd.onnx"), [node], [pipe_test.floats("x", 1)],
-                             [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])], {})
+        save(self.path("odd.onnx"), [helper.make_node("Nonsense", ["x"], ["y"])],
+             [floats("x", [1])], [floats("y", [1])])
         self.assert_one_error(self.shell({"preprocess": "odd.onnx"}), 4,
                               "sluice-preprocess: error SL3002")
 
@@ -453,12 +449,8 @@ class Services(Case):
         if not has_nameless_files(self.folder):
             self.skipTest("the file system has no nameless files")
         weight = np.ones((3000, 3000), np.float32)
-        node = helper.make_node("MatMul", ["x", "w"], ["y"])
-        value = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-        graph = helper.make_graph([node], "g", [value("x", [1, 3000])], [value("y", [1, 3000])],
-                                  [numpy_helper.from_array(weight, "w")])
-        save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8),
-             self.model)
+        save(self.model, [helper.make_node("MatMul", ["x", "w"], ["y"])], [floats("x", [1, 3000])],
+             [floats("y", [1, 3000])], {"w": weight})
         begin = time.monotonic()
         expected = self.compiled("--transport=zmq")
         seconds = time.monotonic() - begin
@@ -539,5 +531,5 @@ class Services(Case):
 
 if __name__ == "__main__":
     tools = ["compile", "verify", "show", "eval", "diff", "as", "loader"]
-    pipe_test.PROGRAMS = need(sys.argv.pop(1), [*tools, *STAGES])
+    ProgramCase.programs = need(sys.argv.pop(1), [*tools, *STAGES])
     unittest.main(verbosity=2)

@@ -9,15 +9,11 @@ import sys
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
+import models
+from models import floats, value, write
 from programs import STAGES, ProgramCase, need
-
-FLOAT = TensorProto.FLOAT
-
-
-def value(name, dims):
-    return helper.make_tensor_value_info(name, FLOAT, dims)
 
 
 def random(*dims):
@@ -25,11 +21,7 @@ def random(*dims):
 
 
 def model_of(nodes, inputs, outputs, **constants):
-    graph = helper.make_graph(nodes, "g", inputs, outputs,
-                              [numpy_helper.from_array(a, name) for name, a in constants.items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
-    model.ir_version = 8
-    return model
+    return models.model_of(nodes, inputs, outputs, constants, opset=18)
 
 
 def convolutions(batch):
@@ -37,7 +29,7 @@ def convolutions(batch):
              helper.make_node("Relu", ["a"], ["b"], "rectify"),
              helper.make_node("Conv", ["b", "w2"], ["c"], "second", pads=[1] * 4),
              helper.make_node("GlobalAveragePool", ["c"], ["y"], "pool")]
-    return model_of(nodes, [value("x", [batch, 3, 12, 12])], [value("y", [batch, 16, 1, 1])],
+    return model_of(nodes, [floats("x", [batch, 3, 12, 12])], [floats("y", [batch, 16, 1, 1])],
                     w1=random(16, 3, 3, 3), w2=random(16, 16, 3, 3))
 
 
@@ -52,28 +44,22 @@ def all_classes():
               helper.make_node("MatMul", ["picked", "wide"], ["p"], "product"),
               helper.make_node("Transpose", ["picked"], ["t"], "turn", perm=[1, 0]),
               helper.make_node("MatMul", ["t", "p"], ["y"], "sum")]
-    return model_of(nodes, [value("x", ["n", 8]), value("flags", [6])], [value("y", [8, 16])],
+    return model_of(nodes, [floats("x", ["n", 8]), floats("flags", [6])], [floats("y", [8, 16])],
                     square=random(8, 8) / 4, wide=random(8, 16), axis=np.array([0]))
 
 
 class Walk(ProgramCase):
     def compiled(self, model, *options):
-        with open(self.path("m.onnx"), "wb") as file:
-            file.write(model.SerializeToString())
-        return self.program(0, "sluice-compile", self.path("m.onnx"), "-o", self.path("m.om"),
-                            *options)
+        return self.program(0, "sluice-compile", write(self.path("m.onnx"), model), "-o",
+                            self.path("m.om"), *options)
 
     def run_model(self, **inputs):
         """The output y, and the events of the trace."""
-        given = []
-        for name, array in inputs.items():
-            np.save(self.path(name + ".npy"), array)
-            given += ["--input", name + "=" + self.path(name + ".npy")]
-        self.program(0, "sluice-loader", self.path("m.om"), *given, "--output-dir",
-                     self.path("out"), "--trace", self.path("t.json"))
+        outputs = self.outputs_of("sluice-loader", self.path("m.om"), *self.bindings(inputs),
+                                  "--trace", self.path("t.json"))
         with open(self.path("t.json")) as file:
             events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
-        return np.load(self.path("out/y.npy")), events
+        return outputs["y"], events
 
     def summary(self):
         return self.program(0, "sluice-show", "--summary", self.path("m.om"))
@@ -137,13 +123,9 @@ class Walk(ProgramCase):
                       helper.make_node("Cast", [name + "_range"], [name + "_real"], to=1),
                       helper.make_node("Mul", [name + "_real", "half"], [name + "_half"])]
         nodes.append(helper.make_node("Concat", ["a_half", "b_half"], ["y"], axis=0))
-        graph = helper.make_graph(
-            nodes, "g", [helper.make_tensor_value_info(name, TensorProto.INT64, [])
-                         for name in ("a", "b")], [value("y", [None])],
-            [numpy_helper.from_array(np.array(number), name) for name, number in
-             (("zero", 0), ("one", 1), ("half", np.float32(0.5)))])
-        self.compiled(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)],
-                                        ir_version=8))
+        inputs = [value(name, [], TensorProto.INT64) for name in ("a", "b")]
+        self.compiled(model_of(nodes, inputs, [floats("y", [None])], zero=0, one=1,
+                               half=np.float32(0.5)))
         y, _ = self.run_model(a=np.array(3), b=np.array(5))
         np.testing.assert_array_equal(y, np.float32([0, 0.5, 1, 0, 0.5, 1, 1.5, 2]))
 

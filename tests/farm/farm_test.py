@@ -22,13 +22,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 from farm import Farm, programs_with, wait_until
-from programs import ProgramCase, need
+from programs import ProgramCase, bytes_of, need
 from store_test import make_model
-
-
-def read(path):
-    with open(path, "rb") as file:
-        return file.read()
 
 
 class FarmTest(ProgramCase):
@@ -68,7 +63,8 @@ class FarmTest(ProgramCase):
             words = ["--denormals=ieee"] if option == "1" else []
             self.program(0, "sluice-compile", self.path(model + ".onnx"), "-o", self.path("a.om"),
                          "-q", "--profile=cpu-generic", *words)
-            self.assertTrue(read(self.path("a.om")) == read(os.path.join(self.path(name), file)))
+            self.assertTrue(bytes_of(self.path("a.om")) ==
+                            bytes_of(os.path.join(self.path(name), file)))
 
     def jobs(self, farm):
         return farm.status()["jobs"]
@@ -131,7 +127,7 @@ class FarmTest(ProgramCase):
                 text = self.program(0, "sluice-compile", model, "-o", self.path("farm.om"),
                                     "--farm", farm.endpoint)
                 self.assertRegex(text, r"farm +[0-9.]+ ms +[1-9]\d* kernels\n")
-                self.assertTrue(read(self.path("plain.om")) == read(self.path("farm.om")))
+                self.assertTrue(bytes_of(self.path("plain.om")) == bytes_of(self.path("farm.om")))
                 self.assertGreater(farm.status()["since_start"]["ended"], 10)
                 self.assertEqual(farm.status()["since_start"]["failed"], 0)
                 farm.stop()
@@ -325,7 +321,7 @@ class FarmTest(ProgramCase):
         """STAGE BUILD of the programs, as the jobs of a client name them."""
         jobs = self.path(name + "-store/jobs")
         folder = os.path.join(jobs, os.listdir(jobs)[0])
-        text = read(os.path.join(folder, os.listdir(folder)[0])).decode()
+        text = bytes_of(os.path.join(folder, os.listdir(folder)[0])).decode()
         lines = re.findall(r"^program\.(.+)$", text, re.M)
         return [word for line in lines for word in line.split()]
 

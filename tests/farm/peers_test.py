@@ -15,14 +15,14 @@ import time
 import unittest
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 from farm import Farm, programs_with, wait_until
-from programs import ProgramCase, need
+from models import floats, save
+from programs import ProgramCase, bytes_of, need
 
 OPTIONS = [{"profile": profile, "denormals": denormals, "math": math}
            for profile in ("cpu-generic", "cpu-avx2") for denormals in ("flush", "ieee")
@@ -32,18 +32,9 @@ OPTIONS = [{"profile": profile, "denormals": denormals, "math": math}
 def make_model(path, megabytes):
     """A product with a weight of so many MiB."""
     weight = np.random.default_rng(1).standard_normal((megabytes * 256, 1024), np.float32)
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["y"])], "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, megabytes * 256])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 1024])],
-        [numpy_helper.from_array(weight, "w")])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), path)
+    save(path, [helper.make_node("MatMul", ["x", "w"], ["y"])],
+         [floats("x", [1, megabytes * 256])], [floats("y", [1, 1024])], {"w": weight})
     return weight.nbytes
-
-
-def read(path):
-    with open(path, "rb") as file:
-        return file.read()
 
 
 class PeersTest(ProgramCase):
@@ -98,7 +89,8 @@ class PeersTest(ProgramCase):
             words = [f"--{key}={value}" for key, value in OPTIONS[k].items()]
             self.program(0, "sluice-compile", self.path("model.onnx"), "-o", self.path("own.om"),
                          "-q", *words)
-            self.assertTrue(read(self.path("own.om")) == read(self.path(f"out/{k}.om")), words)
+            self.assertTrue(bytes_of(self.path("own.om")) ==
+                            bytes_of(self.path(f"out/{k}.om")), words)
 
     def sent_inputs(self):
         """The bytes that the dispatcher has sent to workers."""
@@ -191,7 +183,7 @@ class PeersTest(ProgramCase):
         with open(self.path("hold"), "w"):
             pass
         path = self.constant(0, size)
-        content = read(path)
+        content = bytes_of(path)
         os.remove(path)
         with open(path, "wb") as file:
             file.write(content[:-1] + bytes([content[-1] ^ 1]))

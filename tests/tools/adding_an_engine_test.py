@@ -12,9 +12,12 @@ import sys
 import tempfile
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper, save
+from onnx import helper
 
 from overlay import ROOT, Overlay
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+from models import floats, save
 
 BLOCK = re.compile(r'^```(\w+) file=(\S+)(?: (before|after)="(.*?)")?\n(.*?)^```$', re.M | re.S)
 PROGRAMS = ("sluice-partition", "sluice-subgraph-optimize")
@@ -59,12 +62,10 @@ def apply_page(overlay):
 
 def make_model(path):
     """y = Flatten(Relu(x)), which is also read by a MatMul."""
-    weight = numpy_helper.from_array(np.ones((12, 2), np.float32), "w")
     nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Flatten", ["r"], ["f"]),
              helper.make_node("MatMul", ["f", "w"], ["y"])]
-    value = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-    graph = helper.make_graph(nodes, "g", [value("x", [2, 3, 4])], [value("y", [2, 2])], [weight])
-    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    save(path, nodes, [floats("x", [2, 3, 4])], [floats("y", [2, 2])],
+         {"w": np.ones((12, 2), np.float32)})
 
 
 def main():

@@ -12,12 +12,15 @@ import tempfile
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper, save
+from onnx import helper
 
-from overlay import Overlay
+from overlay import ROOT, Overlay
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+from models import floats, save
+from programs import STAGES
 
 TABLE = "common/ops/attributes.def"
-STAGES = ("preprocess", "optimize", "partition", "subgraph-optimize", "build")
 # The files that read Gemm's transB.
 READERS = ("common/ops/contraction.cc", "common/eval/matmul.cc", "common/target/aicore.cc",
            "common/target/multiply_adds.cc", "common/target/quantized.cc",
@@ -54,7 +57,8 @@ class Attributes(unittest.TestCase):
             self.overlay.link("sluice-" + program)
         random = np.random.default_rng(5)
         x, w = (random.standard_normal(dims, np.float32) for dims in ((3, 4), (5, 4)))
-        self.write_model(w)
+        save(self.path("model.onnx"), [helper.make_node("Gemm", ["x", "w"], ["y"])],
+             [floats("x", [3, 4])], [floats("y", [3, 5])], {"w": w})
         np.save(self.path("x.npy"), x)
         self.run_it("preprocess", "model.onnx", "-o", "1.sg")  # infers [3, 5]
         self.run_it("eval", "1.sg", "--input=x=x.npy", "--output-dir=eval")
@@ -69,15 +73,6 @@ class Attributes(unittest.TestCase):
         for folder in ("eval", "run"):
             np.testing.assert_allclose(np.load(self.path(f"{folder}/y.npy")), x @ w.T, rtol=1e-4,
                                        atol=1e-5)
-
-    def write_model(self, weight):
-        """y = Gemm(x, w), without attributes."""
-        node = helper.make_node("Gemm", ["x", "w"], ["y"])
-        value = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-        graph = helper.make_graph([node], "g", [value("x", [3, 4])], [value("y", [3, 5])],
-                                  [numpy_helper.from_array(weight, "w")])
-        save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8),
-             self.path("model.onnx"))
 
     def run_it(self, program, *words):
         subprocess.run([self.overlay.program("sluice-" + program), *words], cwd=self.folder.name,
