@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stages/subgraph-optimize/codegen/testing/conv_specs.h"
 #include "stages/subgraph-optimize/codegen/testing/kernel_test.h"
 #include "stages/subgraph-optimize/codegen/testing/kernels.h"
 
@@ -38,14 +39,6 @@ class ConvKinds : public KernelTest {
     }
   }
 
-  // Adds relu(sum + bias + residual), channels last.
-  static void add_epilogue(ConvSpec& s, const EpilogueOperand& bias,
-                           const EpilogueOperand& residual) {
-    EpilogueBuilder e;
-    const int value = e.add(e.accumulator(), e.load(bias, s.dtype));
-    s.epilogue = e.finish(e.relu(e.add(value, e.load(residual, s.dtype))), s.dtype);
-  }
-
   std::vector<float> run(const Result<GeneratedKernel>& kernel, size_t elements, DType stored,
                          std::vector<std::vector<std::byte>> inputs) {
     EXPECT_TRUE(kernel.ok()) << error_text(kernel.error());
@@ -67,7 +60,8 @@ class ConvKinds : public KernelTest {
   // Runs every kind that the spec allows on the same numbers.
   void check(ConvSpec s, bool with_epilogue) {
     const int64_t image = output_pixels(s).nominal;
-    if (with_epilogue) add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co));
+    if (with_epilogue)
+      add_bias_and_residual(s, EpilogueOperand::column(), EpilogueOperand::full(s.co));
     SCOPED_TRACE(canonical_text(s));
     const int64_t pixels = input_pixels(s).nominal;
     const auto x =
@@ -100,7 +94,8 @@ class ConvKinds : public KernelTest {
       std::vector<std::vector<std::byte>> inputs = {of_dtype(dense_x),
                                                     elements_of(packed, DType::kF32)};
       if (with_epilogue) {
-        add_epilogue(s, EpilogueOperand::row(), EpilogueOperand::full(image, {s.co * image}));
+        add_bias_and_residual(s, EpilogueOperand::row(),
+                              EpilogueOperand::full(image, {s.co * image}));
         inputs.insert(inputs.end(), {of_dtype(bias), of_dtype(dense_residual)});
       }
       const auto y = run(generate_direct_conv({s}, profile_), expected.size(), stored, inputs);
@@ -174,34 +169,8 @@ TEST_P(ConvKinds, DepthwiseMultiplied) {
 }
 
 TEST_P(ConvKinds, NetworkShapes) {
-  check({.n = 1,
-         .h = 56,
-         .w = 56,
-         .ci = 144,
-         .oh = 28,
-         .ow = 28,
-         .co = 144,
-         .kh = 3,
-         .kw = 3,
-         .stride_h = 2,
-         .stride_w = 2,
-         .pad_top = 1,
-         .pad_left = 1,
-         .groups = 144},
-        true);
-  check({.n = 1,
-         .h = 7,
-         .w = 7,
-         .ci = 70,
-         .oh = 7,
-         .ow = 7,
-         .co = 70,
-         .kh = 3,
-         .kw = 3,
-         .pad_top = 1,
-         .pad_left = 1,
-         .groups = 70},
-        true);
+  check(square_conv(1, 56, 144, 144, 3, 2, 144), true);
+  check(square_conv(1, 7, 70, 70, 3, 1, 70), true);
   check({.n = 1,
          .h = 96,
          .w = 100,
@@ -239,39 +208,11 @@ TEST_P(ConvKinds, RefusesNonsense) {
 
 TEST_P(ConvKinds, ChoosesByShape) {
   const StorageMap nhwc = nhwc_map(4), dense = dense_map(4);
-  const ConvSpec depthwise{.h = 28,
-                           .w = 28,
-                           .ci = 192,
-                           .oh = 28,
-                           .ow = 28,
-                           .co = 192,
-                           .kh = 3,
-                           .kw = 3,
-                           .pad_top = 1,
-                           .pad_left = 1,
-                           .groups = 192};
+  const ConvSpec depthwise = square_conv(1, 28, 192, 192, 3, 1, 192);
   EXPECT_EQ(choose_conv_kind(depthwise, profile_, {nhwc, nhwc}), ConvKind::kDepthwise);
-  const ConvSpec wide{.h = 14,
-                      .w = 14,
-                      .ci = 256,
-                      .oh = 14,
-                      .ow = 14,
-                      .co = 256,
-                      .kh = 3,
-                      .kw = 3,
-                      .pad_top = 1,
-                      .pad_left = 1};
+  const ConvSpec wide = square_conv(1, 14, 256, 256, 3);
   EXPECT_EQ(choose_conv_kind(wide, profile_, {nhwc, nhwc}), ConvKind::kContraction);
-  const ConvSpec one{.h = 64,
-                     .w = 64,
-                     .ci = 32,
-                     .oh = 64,
-                     .ow = 64,
-                     .co = 1,
-                     .kh = 3,
-                     .kw = 3,
-                     .pad_top = 1,
-                     .pad_left = 1};
+  const ConvSpec one = square_conv(1, 64, 32, 1, 3);
   EXPECT_EQ(choose_conv_kind(one, profile_, {dense, dense}), ConvKind::kDirect);
 }
 

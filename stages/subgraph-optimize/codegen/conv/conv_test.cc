@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stages/subgraph-optimize/codegen/testing/conv_specs.h"
 #include "stages/subgraph-optimize/codegen/testing/kernel_test.h"
 #include "stages/subgraph-optimize/codegen/testing/kernels.h"
 
@@ -170,53 +171,18 @@ TEST_P(ConvKernel, Halves) {
 }
 
 TEST_P(ConvKernel, NetworkShapes) {
-  ConvSpec first{.n = 1,
-                 .h = 30,
-                 .w = 30,
-                 .ci = 3,
-                 .co = 64,
-                 .kh = 7,
-                 .kw = 7,
-                 .stride_h = 2,
-                 .stride_w = 2,
-                 .pad_top = 3,
-                 .pad_left = 3};
-  check(sized(first, 3, 3));
-  ConvSpec middle{
-      .n = 2, .h = 7, .w = 7, .ci = 64, .co = 96, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1};
-  check(sized(middle, 1, 1));
-  ConvSpec down{.n = 1, .h = 14, .w = 14, .ci = 32, .co = 80, .stride_h = 2, .stride_w = 2};
-  check(sized(down, 0, 0));
-  ConvSpec pointwise{.n = 3, .h = 5, .w = 5, .ci = 40, .co = 24};
-  check(sized(pointwise, 0, 0));
+  check(square_conv(1, 30, 3, 64, 7, 2));
+  check(square_conv(2, 7, 64, 96, 3));
+  check(square_conv(1, 14, 32, 80, 1, 2));
+  check(square_conv(3, 5, 40, 24, 1));
   ConvSpec cropped{.n = 2, .h = 5, .w = 6, .ci = 20, .co = 24};  // 1x1 over part of the pixels
   cropped.oh = 4, cropped.ow = 5;
   check(cropped);
-  ConvSpec depthwise{.n = 1,
-                     .h = 9,
-                     .w = 9,
-                     .ci = 6,
-                     .co = 6,
-                     .kh = 3,
-                     .kw = 3,
-                     .pad_top = 1,
-                     .pad_left = 1,
-                     .groups = 6};
-  check(sized(depthwise, 1, 1));
+  check(square_conv(1, 9, 6, 6, 3, 1, 6));
 }
 
 TEST_P(ConvKernel, PixelStridesAndEpilogues) {
-  ConvSpec s{.n = 2,
-             .h = 6,
-             .w = 6,
-             .ci = 20,
-             .co = 36,
-             .kh = 3,
-             .kw = 3,
-             .pad_top = 1,
-             .pad_left = 1,
-             .groups = 2};
-  s = sized(s, 1, 1);
+  ConvSpec s = square_conv(2, 6, 20, 36, 3, 1, 2);
   s.x_pixel_stride = 23;
   s.y_pixel_stride = 50;
   EpilogueBuilder e;

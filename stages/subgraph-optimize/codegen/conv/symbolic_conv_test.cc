@@ -6,6 +6,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "stages/subgraph-optimize/codegen/testing/conv_specs.h"
 #include "stages/subgraph-optimize/codegen/testing/kernel_test.h"
 #include "stages/subgraph-optimize/codegen/testing/kernels.h"
 
@@ -53,13 +54,6 @@ class SymbolicConv : public KernelTest {
     return c;
   }
 
-  static void add_epilogue(ConvSpec& s, const EpilogueOperand& bias,
-                           const EpilogueOperand& residual) {
-    EpilogueBuilder e;
-    const int value = e.add(e.accumulator(), e.load(bias, s.dtype));
-    s.epilogue = e.finish(e.relu(e.add(value, e.load(residual, s.dtype))), s.dtype);
-  }
-
   std::vector<float> run(RunnableKernel& kernel, size_t elements, DType stored,
                          std::vector<std::vector<std::byte>> inputs, const Symbols& symbols) {
     std::vector<float> first;
@@ -101,8 +95,8 @@ class SymbolicConv : public KernelTest {
       result.push_back({kind, *std::move(runnable), packing});
     };
     if (with_epilogue)
-      add_epilogue(s, EpilogueOperand::column(),
-                   EpilogueOperand::full(s.co, {output_pixels(s) * s.co}));
+      add_bias_and_residual(s, EpilogueOperand::column(),
+                            EpilogueOperand::full(s.co, {output_pixels(s) * s.co}));
     add(ConvKind::kContraction, generate_conv(s, profile_),
         conv_weight_packing(s, choose_conv_plan(s, profile_).nr));
     if (const DepthwisePlan plan = choose_depthwise_plan(s, profile_); plan.possible) {
@@ -110,8 +104,8 @@ class SymbolicConv : public KernelTest {
           depthwise_weight_packing(s, plan.nr));
     }
     if (with_epilogue)
-      add_epilogue(s, EpilogueOperand::row(),
-                   EpilogueOperand::full(output_pixels(s), {output_pixels(s) * s.co}));
+      add_bias_and_residual(s, EpilogueOperand::row(),
+                            EpilogueOperand::full(output_pixels(s), {output_pixels(s) * s.co}));
     if (const DirectConvPlan plan = choose_direct_plan(s, profile_); plan.possible) {
       add(ConvKind::kDirect, generate_direct_conv({s}, profile_),
           direct_weight_packing(s, plan.rows));
@@ -129,7 +123,8 @@ class SymbolicConv : public KernelTest {
     for (const Symbols& symbols : runs) {
       SCOPED_TRACE(testing::PrintToString(symbols));
       ConvSpec s = fixed_at(c.spec, symbols);
-      if (with_epilogue) add_epilogue(s, EpilogueOperand::column(), EpilogueOperand::full(s.co));
+      if (with_epilogue)
+        add_bias_and_residual(s, EpilogueOperand::column(), EpilogueOperand::full(s.co));
       const int64_t n = s.n.nominal, pixels = input_pixels(s).nominal,
                     image = output_pixels(s).nominal;
       const auto x = random_floats(static_cast<size_t>(n * pixels * s.ci), random_, s.dtype);
@@ -290,15 +285,7 @@ TEST_P(SymbolicConv, AnyWidth) {
 TEST_P(SymbolicConv, FreeBatchOfLargeImages) {
   for (const auto& [channels, size, kernel] :
        {std::tuple{64, 192, 3}, {128, 112, 3}, {64, 112, 5}, {64, 224, 3}, {3, 4000, 7}}) {
-    ConvSpec s{.h = size,
-               .w = size,
-               .ci = channels,
-               .oh = size,
-               .ow = size,
-               .co = channels,
-               .kh = kernel,
-               .kw = kernel};
-    s.pad_top = s.pad_left = kernel / 2;
+    ConvSpec s = square_conv(1, size, channels, channels, kernel);
     s.n = Extent::of_symbol(0, 4);
     const DirectConvPlan plan = choose_direct_plan(s, profile_);
     if (!plan.possible) continue;

@@ -8,6 +8,7 @@
 #include "stages/subgraph-optimize/codegen/codegen.h"
 #include "stages/subgraph-optimize/codegen/epilogue_builder.h"
 #include "stages/subgraph-optimize/codegen/loop/loop_kernel.h"
+#include "stages/subgraph-optimize/codegen/testing/conv_specs.h"
 #include "stages/subgraph-optimize/codegen/testing/kernels.h"
 
 namespace sluice {
@@ -37,16 +38,7 @@ TEST(ObjectEmitter, KernelsOfEveryProfileAreClosed) {
     }
     const Epilogue epilogue = e.finish(value);
     for (int64_t channels : {3, 200}) {
-      ConvSpec s{.h = 20,
-                 .w = 20,
-                 .ci = channels,
-                 .oh = 20,
-                 .ow = 20,
-                 .co = 37,
-                 .kh = 3,
-                 .kw = 3,
-                 .pad_top = 1,
-                 .pad_left = 1};
+      ConvSpec s = square_conv(1, 20, channels, 37, 3);
       s.epilogue = epilogue;
       auto kernel = generate_conv(s, *profile);
       EXPECT_TRUE(kernel.ok()) << error_text(kernel.error());
