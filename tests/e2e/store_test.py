@@ -41,6 +41,7 @@ def make_model(path, weight=1, bias=2, axis=1, name="sum", width=24):
 
 class StoreCase(ProgramCase):
     profile = "--profile=cpu-generic"
+    plain = {}  # products of compiles without a store: options and the model's bytes -> bytes
 
     def setUp(self):
         super().setUp()
@@ -51,12 +52,15 @@ class StoreCase(ProgramCase):
         return self.run_program("sluice-compile", model, "-o", out, *options)
 
     def compiled(self, *options, model=None):
-        """The bytes of a compile without a store."""
-        out = self.path("plain.om")
-        done = self.run_compile(model or self.model, out, self.profile,
-                                *[option for option in options if option != "-q"])
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return bytes_of(out)
+        """The bytes of a compile without a store, made once for all tests."""
+        model, options = model or self.model, [option for option in options if option != "-q"]
+        key = (bytes_of(model), self.profile, *options)
+        if key not in StoreCase.plain:
+            out = self.path("plain.om")
+            done = self.run_compile(model, out, self.profile, *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            StoreCase.plain[key] = bytes_of(out)
+        return StoreCase.plain[key]
 
     def found(self, *options, model=None, expected=None, warns=False):
         """The stages whose products were found by a compile with the store, whose bytes are those
