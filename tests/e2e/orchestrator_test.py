@@ -43,7 +43,7 @@ PROGRAMS = None
 
 def graph_header(level, last_stage):
     """The 128 bytes of common/graphfile/header.h, written independently of it."""
-    head = b"SLUICEG1" + struct.pack("<IBBH4Q", 4, level, last_stage, 0, 0, 0, 0, 0) + bytes(64)
+    head = b"SLUICEG1" + struct.pack("<IBBH4Q", 5, level, last_stage, 0, 0, 0, 0, 0) + bytes(64)
     return head + struct.pack("<I", zlib.crc32(head)) + bytes(12)
 
 

@@ -55,7 +55,7 @@ class StoreCase(ProgramCase):
         """The bytes of a compile without a store, made once for all tests."""
         model, options = model or self.model, [option for option in options if option != "-q"]
         key = (bytes_of(model), self.profile, *options)
-        if key not in StoreCase.plain:
+        if key not in StoreCase.plain or self.profile != StoreCase.profile:  # a file, edited
             out = self.path("plain.om")
             done = self.run_compile(model, out, self.profile, *options)
             self.assertEqual(done.returncode, 0, done.stderr)
