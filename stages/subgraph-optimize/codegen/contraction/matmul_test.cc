@@ -23,6 +23,7 @@ class MatMulKernel : public KernelTest {
   // Runs the spec in three forms where they apply (direct or strided B as given, packed B) and
   // compares with double precision.
   void check(MatMulSpec s, const std::string& what) {
+    if (is_left_out()) return;
     SCOPED_TRACE(what + ": " + canonical_text(s));
     const auto a = random_floats(extent(s, &BatchAxis::a_stride, s.m.nominal,
                                         s.a_row_stride.nominal, s.k.nominal, s.a_k_stride.nominal),

@@ -83,8 +83,10 @@ class ConvKinds : public KernelTest {
       const auto packed = reference_pack(depthwise_weight_packing(s, plan.nr), weights.data());
       std::vector<std::vector<std::byte>> inputs = {of_dtype(x), of_dtype(packed)};
       if (with_epilogue) inputs.insert(inputs.end(), {of_dtype(bias), of_dtype(residual)});
-      compare(s, run(generate_depthwise({s}, profile_), expected.size(), stored, inputs), expected);
       ++depthwise_;
+      if (!is_left_out())
+        compare(s, run(generate_depthwise({s}, profile_), expected.size(), stored, inputs),
+                expected);
     }
     if (const DirectConvPlan plan = choose_direct_plan(s, profile_); plan.possible) {
       const auto dense_x = transposed(x, s.n.nominal, pixels, s.ci),
@@ -98,9 +100,10 @@ class ConvKinds : public KernelTest {
                               EpilogueOperand::full(image, {s.co * image}));
         inputs.insert(inputs.end(), {of_dtype(bias), of_dtype(dense_residual)});
       }
+      ++direct_;
+      if (is_left_out()) return;
       const auto y = run(generate_direct_conv({s}, profile_), expected.size(), stored, inputs);
       compare(s, transposed(y, s.n.nominal, s.co, image), expected);
-      ++direct_;
     }
   }
 

@@ -1,5 +1,5 @@
 // The base of the generator's tests: a device profile by its name, and random numbers. Where this
-// CPU cannot run the profile, kernels are generated and loaded; the test then counts as skipped.
+// CPU cannot run the profile, some are generated and loaded; the test then counts as skipped.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,8 +34,12 @@ class KernelTest : public testing::TestWithParam<std::string> {
 
   void TearDown() override {
     if (!is_runnable_ && !HasFailure())
-      GTEST_SKIP() << "this CPU cannot run " << profile_.isa << ": kernels were only generated";
+      GTEST_SKIP() << "this CPU cannot run " << profile_.isa
+                   << ": some kernels were only generated";
   }
+
+  // Generating takes most of the time: where nothing can be run, each fourth kernel is enough.
+  bool is_left_out() { return !is_runnable_ && kernels_++ % 4 != 0; }
 
   // Returns a number from low to high, both included.
   int64_t draw(int64_t low, int64_t high) {
@@ -45,6 +49,9 @@ class KernelTest : public testing::TestWithParam<std::string> {
   DeviceProfile profile_;
   bool is_runnable_ = false;  // by this CPU
   std::mt19937 random_;
+
+ private:
+  int kernels_ = 0;  // that this CPU cannot run
 };
 
 }  // namespace sluice

@@ -15,7 +15,7 @@ const std::vector<DeviceProfile>& loop_profiles();
 
 // Generates the loops' kernel and runs it, as loop::interpret does; on copies of the operands, once
 // with a page that nothing may touch directly before each, once directly behind it. Where this CPU
-// cannot run the profile, the kernel is generated and loaded, and the loops are interpreted.
+// cannot run the profile, each fourth kernel is generated and loaded, and loops are interpreted.
 Result<void> run_loop_kernel(const loop::LoopGraph& graph, std::span<const int64_t> sizes,
                              std::span<std::byte* const> operands, const DeviceProfile& profile);
 
