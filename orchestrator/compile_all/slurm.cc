@@ -23,7 +23,7 @@ constexpr int kMaxSubmissions = 4;  // of one job: a task can be cancelled, or l
 constexpr std::chrono::milliseconds kPause{200};
 constexpr int kPausesPerQuestion = 10;  // the queue is asked less often than the store
 constexpr int kQuietAnswers = 3;        // of the queue: the array is over
-constexpr int kMaxPausesOfCancel = 50;
+constexpr std::chrono::seconds kMaxCancel{30};
 
 class SlurmRun {
  public:
@@ -130,14 +130,15 @@ class SlurmRun {
   // can outlive a cancellation: the queue has the last word.
   void cancel() {
     if (array_.empty()) return;
-    int pauses = 0;
-    for (int without = 0; without < kQuietAnswers && pauses < kMaxPausesOfCancel; ++pauses) {
+    const auto end = std::chrono::steady_clock::now() + kMaxCancel;
+    int without = 0;
+    while (without < kQuietAnswers && std::chrono::steady_clock::now() < end) {
       static_cast<void>(run_tool({"scancel", array_}).ok());
       std::this_thread::sleep_for(kPause);
       const auto left = is_array_over();
       without = left && *left ? without + 1 : 0;
     }
-    if (pauses >= kMaxPausesOfCancel)
+    if (without < kQuietAnswers)
       events_.warned(fmt::format("Slurm has not cancelled all tasks of the array {}", array_));
   }
 

@@ -1,4 +1,4 @@
-// The subgraphs of a partitioned graph, each distinct one once, and the kernels that they want.
+// The subgraphs of a partitioned graph, each distinct one once, and their kernels.
 #pragma once
 
 #include <deque>

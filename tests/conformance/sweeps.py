@@ -29,22 +29,27 @@ def cpu_profiles():
     return [profile for profile, needed in PROFILES.items() if needed <= flags]
 
 
-def drawn_profiles(options, number):
-    """The profiles for which model `number` is compiled and run, and those for which it is only
-    compiled since this CPU cannot run them: with --long all, else the best one and one other."""
+def other_profiles():
+    """Those that this CPU cannot run."""
     able = cpu_profiles()
-    unable = [profile for profile in PROFILES if profile not in able]
-    if options.long:
-        return able, unable
-    others = able[1:] + unable
-    other = others[number % len(others)]
-    return able[:1] + [other] * (other in able), [other] * (other in unable)
+    return [profile for profile in PROFILES if profile not in able]
+
+
+def drawn_profiles(model, options, number):
+    """The profiles for which model `number` is run: with --long all, else the best one and one
+    other. For those among them that this CPU cannot run, the model is compiled here."""
+    able, drawn = cpu_profiles(), cpu_profiles() + other_profiles()
+    if not options.long:
+        drawn = [drawn[0], drawn[1 + number % (len(drawn) - 1)]]
+    for profile in drawn:
+        if profile not in able:
+            model.compile(profile)
+    return [profile for profile in drawn if profile in able]
 
 
 def all_profiles_text():
-    able = cpu_profiles()
-    unable = [profile for profile in PROFILES if profile not in able]
-    return ", ".join(able) + (f"; {', '.join(unable)} only compiled" if unable else "")
+    unable = other_profiles()
+    return ", ".join(cpu_profiles()) + (f"; {', '.join(unable)} only compiled" if unable else "")
 
 
 def profiles_text(options):

@@ -35,16 +35,16 @@ const bool kIsSet = [] {
   return true;
 }();
 
-class LoopKernelTest : public testing::TestWithParam<size_t> {
+class LoopKernelTest : public LoopProfileTest {
  protected:
   // What differs between the generated kernel and the evaluator. last_cache_bytes: 0: those of the
   // profile.
   std::string difference(const LoweringCase& test, int64_t last_cache_bytes = 0) {
-    DeviceProfile profile = loop_profiles()[GetParam()];
-    if (last_cache_bytes > 0) profile.last_cache_bytes = last_cache_bytes;
+    DeviceProfile changed = profile();
+    if (last_cache_bytes > 0) changed.last_cache_bytes = last_cache_bytes;
     loop::set_loops_runner({[&](const loop::LoopGraph& graph, std::span<const int64_t> sizes,
                                 std::span<std::byte* const> operands) {
-                              return run_loop_kernel(graph, sizes, operands, profile);
+                              return run_loop_kernel(graph, sizes, operands, changed);
                             },
                             0});
     std::string text = lowering_difference(test);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kUntouched = 12345;
 
-class PackingKernelTest : public testing::TestWithParam<size_t> {
+class PackingKernelTest : public LoopProfileTest {
  protected:
   // sizes: the dims of the packed operand and of the operand.
   void check(loop::LoopGraph graph, const std::vector<int64_t>& sizes) {
@@ -36,9 +36,7 @@ class PackingKernelTest : public testing::TestWithParam<size_t> {
       EXPECT_TRUE(result.ok()) << error_text(result.error());
     };
     run(expected, [&](auto& operands) { return loop::interpret(graph, sizes, operands); });
-    run(packed, [&](auto& operands) {
-      return run_loop_kernel(graph, sizes, operands, loop_profiles()[GetParam()]);
-    });
+    run(packed, [&](auto& operands) { return run_loop_kernel(graph, sizes, operands, profile()); });
     EXPECT_EQ(packed, expected);
   }
 

@@ -1,5 +1,5 @@
-// Kernels that are generated from random loops, beside the interpreter, for all profiles that this
-// CPU can run: of 120 seeds, or of 5,000 with SLUICE_ALL_LOOPS=SEED in the environment, the first.
+// Kernels that are generated from random loops, beside the interpreter, for each width of
+// vectors: of 120 seeds, or of 5,000 with SLUICE_ALL_LOOPS=SEED in the environment, the first.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -107,11 +107,10 @@ std::string difference(const RandomLoops& loops, const Memories& found, const Me
   return {};
 }
 
-class RandomKernelTest : public testing::TestWithParam<size_t> {
+class RandomKernelTest : public LoopProfileTest {
  protected:
   // Runs the graphs of the chosen seeds.
   void try_all(const std::function<RandomLoops(uint32_t)>& make) {
-    const DeviceProfile& profile = loop_profiles()[GetParam()];
     int failures = 0;
     const Seeds seeds = chosen_seeds();
     for (uint32_t seed = seeds.first; seed - seeds.first < seeds.count; ++seed) {
@@ -119,7 +118,7 @@ class RandomKernelTest : public testing::TestWithParam<size_t> {
       const Memories wanted(loops), found(loops);
       auto ran = loop::interpret(loops.graph, loops.sizes, wanted.pointers());
       ASSERT_TRUE(ran.ok()) << "seed " << seed << ": " << error_text(ran.error());
-      ran = run_loop_kernel(loops.graph, loops.sizes, found.pointers(), profile);
+      ran = run_loop_kernel(loops.graph, loops.sizes, found.pointers(), profile());
       const std::string fault =
           ran.ok() ? difference(loops, found, wanted) : error_text(ran.error());
       if (fault.empty()) continue;
