@@ -103,11 +103,14 @@ AttributeValue ModuleMapper::attribute(const AttributeValue& value) {
 
 Value* ModuleMapper::value(const Value& source, Graph& into, std::vector<Value*>& values) {
   Value*& mapped = values[static_cast<size_t>(source.id())];
-  if (mapped == nullptr && source.is_constant()) {
-    mapped = &into.add_constant(segment(source.segment()), source.name());
-    mapped->set_type(type(source.type_id()));
-    mapped->set_storage(storage(source.storage_id()));
-  }
+  if (mapped == nullptr && source.is_constant()) mapped = &clone_constant(source, into);
+  return mapped;
+}
+
+Value& ModuleMapper::clone_constant(const Value& source, Graph& into) {
+  Value& mapped = into.add_constant(segment(source.segment()), source.name());
+  mapped.set_type(type(source.type_id()));
+  mapped.set_storage(storage(source.storage_id()));
   return mapped;
 }
 
@@ -116,6 +119,14 @@ Node& ModuleMapper::clone_node(const Node& node, Graph& into, std::vector<Value*
   std::vector<Value*> inputs;
   for (size_t i = 0; i < node.input_count(); ++i)
     inputs.push_back(node.input(i) == nullptr ? nullptr : value(*node.input(i), into, values));
+  Node& copy = clone_node(node, inputs, into, before);
+  for (size_t i = 0; i < node.output_count(); ++i)
+    values[static_cast<size_t>(node.output(i).id())] = &copy.output(i);
+  return copy;
+}
+
+Node& ModuleMapper::clone_node(const Node& node, const std::vector<Value*>& inputs, Graph& into,
+                               Node* before) {
   std::vector<Attribute> attributes;  // bodies first: cloning them adds graphs
   for (const Attribute& a : node.attributes()) attributes.push_back({a.name, attribute(a.value)});
   Node& copy = into.add_node(node.op(), inputs, 0, before);
@@ -124,7 +135,6 @@ Node& ModuleMapper::clone_node(const Node& node, Graph& into, std::vector<Value*
     Value& result = copy.add_output(type(node.output(i).type_id()), node.output(i).name());
     result.set_segment(segment(node.output(i).segment()));
     result.set_storage(storage(node.output(i).storage_id()));
-    values[static_cast<size_t>(node.output(i).id())] = &result;
   }
   copy.set_name(node.name());
   copy.add_origins(origins(node.origins()));

@@ -32,8 +32,13 @@ class ModuleMapper {
   // constants are copied on first use), and its results are entered there.
   Node& clone_node(const Node& node, Graph& into, std::vector<Value*>& values,
                    Node* before = nullptr);
+  // As above, with the copy's inputs given, null where absent. Costs the same in a graph of any
+  // size, so it is for a few nodes of a large one.
+  Node& clone_node(const Node& node, const std::vector<Value*>& inputs, Graph& into,
+                   Node* before = nullptr);
   // Returns the value of `into` for the source value: from `values`, or a copied constant.
   Value* value(const Value& value, Graph& into, std::vector<Value*>& values);
+  Value& clone_constant(const Value& value, Graph& into);
 
  private:
   bool same() const { return &source_ == &target_; }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,8 +52,8 @@ class Value {
   StorageId storage_id() const { return storage_; }
   const Storage* storage() const;  // null: dense
   void set_storage(StorageId storage) { storage_ = storage; }
-  const MemoryPlace& place() const { return place_; }
-  void set_place(const MemoryPlace& place) { place_ = place; }
+  const MemoryPlace& place() const { return place_ == nullptr ? kNoPlace : *place_; }
+  void set_place(const MemoryPlace& place) { place_ = std::make_unique<MemoryPlace>(place); }
   const std::string& name() const { return name_; }  // ONNX name; may be empty
   void set_name(std::string name) { name_ = std::move(name); }
   // Uses by nodes of this graph, in no significant order.
@@ -71,7 +72,7 @@ class Value {
   TypeId type_ = 0;
   SegmentId segment_ = -1;
   StorageId storage_ = -1;
-  MemoryPlace place_;
+  std::unique_ptr<MemoryPlace> place_;  // null before the level scheduled: most graphs
   uint32_t result_ = 0;
   uint32_t output_uses_ = 0;
   bool is_input_ = false;

@@ -79,5 +79,6 @@ struct MemoryPlace {
   TypeId capacity = -1;
   bool operator==(const MemoryPlace&) const = default;
 };
+inline const MemoryPlace kNoPlace = {};  // not decided
 
 }  // namespace sluice

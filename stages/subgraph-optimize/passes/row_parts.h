@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "stages/subgraph-optimize/passes/fused_builder.h"
+#include "stages/subgraph-optimize/fused_builder.h"
 
 namespace sluice {
 

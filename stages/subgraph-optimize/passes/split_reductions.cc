@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <unordered_set>
 
 #include "common/loop/lower/reduced_axes.h"
 #include "common/loop/lowering.h"
@@ -160,15 +161,12 @@ class ReductionSplitter {
 
   // Which values are computed from the reduction's result.
   void find_dependents() {
-    depends_.resize(reduction_.graph().value_limit(), false);
-    depends_[static_cast<size_t>(reduction_.output().id())] = true;
+    dependents_.insert(&reduction_.output());
     if (body() == nullptr) return;
     for (const Node& inner : body()->nodes()) {
       for (size_t i = 0; i < inner.input_count(); ++i) {
-        if (inner.input(i) == nullptr || !depends_[static_cast<size_t>(inner.input(i)->id())])
-          continue;
-        for (size_t k = 0; k < inner.output_count(); ++k)
-          depends_[static_cast<size_t>(inner.output(k).id())] = true;
+        if (!dependents_.contains(inner.input(i))) continue;
+        for (size_t k = 0; k < inner.output_count(); ++k) dependents_.insert(&inner.output(k));
       }
     }
   }
@@ -176,7 +174,7 @@ class ReductionSplitter {
   void add_results(FusedBuilder& builder, bool dependents) {
     for (size_t i = 0; i < node_.output_count(); ++i) {
       const Value& result = body() == nullptr ? node_.output(i) : *body()->outputs()[i];
-      if (depends_[static_cast<size_t>(result.id())] != dependents) continue;
+      if (dependents_.contains(&result) != dependents) continue;
       builder.add_result(builder.value(result), &node_.output(i));
     }
   }
@@ -290,8 +288,8 @@ class ReductionSplitter {
   int64_t axis_;
   int64_t parts_;
   const Value& x_;
-  DType dtype_;                // of what is computed
-  std::vector<bool> depends_;  // by value of the reduction's graph
+  DType dtype_;  // of what is computed
+  std::unordered_set<const Value*> dependents_;
 };
 
 // A node that the engine does not support has no sizes to go by.

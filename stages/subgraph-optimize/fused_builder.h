@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "common/ir/clone.h"
@@ -16,7 +17,9 @@ class FusedBuilder {
   // Returns the value of the new body for one of the whole's body (of its graph, where it has no
   // body): what was bound to it, a copy of the node that computes it, or an input.
   Value& value(const Value& source);
-  void bind(const Value& source, Value& inside) { inside_[index_of(source)] = &inside; }
+  void bind(const Value& source, Value& inside) { inside_[&source] = &inside; }
+  // Lets a copy of the constant stand for the value of the whole's body, unless something does.
+  void bind_constant(const Value& source, const Value& constant);
   // Returns a new input of the body, which is this value outside.
   Value& input(Value& outside);
 
@@ -31,17 +34,16 @@ class FusedBuilder {
   Node& finish(const std::string& name);
 
  private:
-  static size_t index_of(const Value& source) { return static_cast<size_t>(source.id()); }
+  Value& copy(const Value& result, const Node& producer);
   Value& constant(DType dtype, const std::vector<int64_t>& extents, std::vector<std::byte> bytes);
 
   Node& whole_;
   Graph* old_body_;
-  Graph& source_;
   Graph& body_;
   ModuleMapper mapper_;
-  std::vector<Value*> inside_;    // by id of the source's values
-  std::vector<Value*> outside_;   // by input of the body
-  std::vector<Value*> replaced_;  // by result
+  std::unordered_map<const Value*, Value*> inside_;  // by value of the whole's body or graph
+  std::vector<Value*> outside_;                      // by input of the body
+  std::vector<Value*> replaced_;                     // by result
 };
 
 }  // namespace sluice

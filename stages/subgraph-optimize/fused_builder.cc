@@ -1,4 +1,4 @@
-#include "stages/subgraph-optimize/passes/fused_builder.h"
+#include "stages/subgraph-optimize/fused_builder.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,30 +11,38 @@ namespace sluice {
 FusedBuilder::FusedBuilder(Node& whole)
     : whole_(whole),
       old_body_(whole.op() == Op::kFused ? whole.get(attributes::Fused::body) : nullptr),
-      source_(old_body_ == nullptr ? whole.graph() : *old_body_),
       body_(whole.graph().module().add_graph(whole.name().empty() ? "fused" : whole.name(),
                                              GraphRole::kFused)),
-      mapper_(source_.module(), source_.module()),
-      inside_(source_.value_limit(), nullptr) {}
+      mapper_(body_.module(), body_.module()) {}
 
 Value& FusedBuilder::value(const Value& source) {
-  Value* known = inside_[index_of(source)];
-  if (known != nullptr) return *known;
+  if (const auto known = inside_.find(&source); known != inside_.end()) return *known->second;
   const Node* producer = source.producer();
-  if (producer != nullptr && (old_body_ != nullptr || producer == &whole_)) {
-    for (size_t i = 0; i < producer->input_count(); ++i)
-      if (producer->input(i) != nullptr) value(*producer->input(i));
-    mapper_.clone_node(*producer, body_, inside_);
-    return *inside_[index_of(source)];
-  }
-  if (source.is_constant() && !source.is_input()) return *mapper_.value(source, body_, inside_);
+  if (producer != nullptr && (old_body_ != nullptr || producer == &whole_))
+    return copy(source, *producer);
+  if (source.is_constant() && !source.is_input())
+    return *(inside_[&source] = &mapper_.clone_constant(source, body_));
   Value* outside = const_cast<Value*>(&source);
   if (old_body_ != nullptr) {
     const auto place =
         std::ranges::find(old_body_->inputs(), outside) - old_body_->inputs().begin();
     outside = whole_.input(static_cast<size_t>(place));
   }
-  return *(inside_[index_of(source)] = &input(*outside));
+  return *(inside_[&source] = &input(*outside));
+}
+
+Value& FusedBuilder::copy(const Value& result, const Node& producer) {
+  std::vector<Value*> inputs;
+  for (size_t i = 0; i < producer.input_count(); ++i)
+    inputs.push_back(producer.input(i) == nullptr ? nullptr : &value(*producer.input(i)));
+  Node& copy = mapper_.clone_node(producer, inputs, body_);
+  for (size_t k = 0; k < producer.output_count(); ++k)
+    inside_[&producer.output(k)] = &copy.output(k);
+  return copy.output(result.result());
+}
+
+void FusedBuilder::bind_constant(const Value& source, const Value& constant) {
+  if (!inside_.contains(&source)) bind(source, mapper_.clone_constant(constant, body_));
 }
 
 Value& FusedBuilder::input(Value& outside) {
