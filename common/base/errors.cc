@@ -1,7 +1,36 @@
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <iterator>
+#include <new>
+
 #include "common/base/readable_text.h"
 #include "common/base/result.h"
 
 namespace sluice {
+namespace {
+
+// Places for the errors of threads that have no memory left for one.
+struct Spare {
+  alignas(Error) std::byte place[sizeof(Error)];
+  std::atomic_flag is_taken;
+};
+Spare spares[64];
+
+void* take_spare() {
+  for (Spare& spare : spares)
+    if (!spare.is_taken.test_and_set()) return spare.place;
+  throw std::bad_alloc();
+}
+
+Spare* spare_of(const Error* error) {
+  const auto* const found =
+      std::ranges::find(spares, static_cast<const void*>(error),
+                        [](const Spare& spare) { return static_cast<const void*>(spare.place); });
+  return found == std::end(spares) ? nullptr : spares + (found - spares);
+}
+
+}  // namespace
 
 ExitClass exit_class(ErrorCode code) {
   switch (code) {
@@ -47,10 +76,21 @@ Error format_error(ErrorCode code, fmt::string_view format, fmt::format_args arg
   return Error(code, fmt::vformat(format, args));
 }
 
-OwnedError::OwnedError(Error&& error) : error_(new Error(std::move(error))) {}
+OwnedError::OwnedError(Error&& error) {
+  void* place = ::operator new(sizeof(Error), std::nothrow);
+  if (place == nullptr) place = take_spare();
+  error_ = new (place) Error(std::move(error));
+}
 OwnedError::OwnedError(const OwnedError& other)
     : error_(other.error_ == nullptr ? nullptr : new Error(*other.error_)) {}
-void OwnedError::forget() { delete error_; }
+void OwnedError::forget() {
+  if (Spare* spare = spare_of(error_)) {
+    error_->~Error();
+    spare->is_taken.clear();
+  } else {
+    delete error_;
+  }
+}
 
 std::string error_text(const Error& error) {
   std::string text =

@@ -12,7 +12,15 @@
 namespace sluice {
 
 struct TypeRef {
-  TypeId id = 0;
+  explicit TypeRef(TypeId id) : id(id) {}
+  // Copied by functions, so that AttributeValue is not one of the variants whose copies libstdc++
+  // 12 takes never to fail: those crash where memory runs out (_Never_valueless_alt).
+  TypeRef(const TypeRef& other) noexcept : id(other.id) {}
+  TypeRef& operator=(const TypeRef& other) noexcept {
+    id = other.id;
+    return *this;
+  }
+  TypeId id;
   auto operator<=>(const TypeRef&) const = default;
 };
 struct SegmentRef {

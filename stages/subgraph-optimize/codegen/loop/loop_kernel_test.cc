@@ -17,13 +17,13 @@ using loop::LoweringCase;
 using loop::one_node;
 
 // Runs one kernel in so many calls, for one profile after the other, and the interpreter otherwise:
-// making a kernel takes long. SLUICE_ALL_LOOPS in the environment: all calls.
+// making a kernel takes long. SLUICE_ALL_KERNELS in the environment: all calls.
 Result<void> run_sample(const loop::LoopGraph& graph, std::span<const int64_t> sizes,
                         std::span<std::byte* const> operands) {
   constexpr size_t kSample = 23;
   static size_t calls = 0;
   const size_t call = calls++;
-  const bool all = std::getenv("SLUICE_ALL_LOOPS") != nullptr;
+  const bool all = std::getenv("SLUICE_ALL_KERNELS") != nullptr;
   if (!all && call % kSample != 0) return loop::interpret(graph, sizes, operands);
   return run_loop_kernel(graph, sizes, operands,
                          loop_profiles()[(call / kSample) % loop_profiles().size()]);

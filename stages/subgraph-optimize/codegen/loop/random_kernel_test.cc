@@ -1,5 +1,5 @@
 // Kernels that are generated from random loops, beside the interpreter, for each width of
-// vectors: of 120 seeds, or of 5,000 with SLUICE_ALL_LOOPS=SEED in the environment, the first.
+// vectors: of 120 seeds, or of 5,000 with SLUICE_ALL_KERNELS=SEED in the environment, the first.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct Seeds {
 };
 
 Seeds chosen_seeds() {
-  const char* all = std::getenv("SLUICE_ALL_LOOPS");
+  const char* all = std::getenv("SLUICE_ALL_KERNELS");
   return all == nullptr ? Seeds{} : Seeds{static_cast<uint32_t>(std::atoll(all)), 5000};
 }
 
