@@ -64,6 +64,11 @@ class SlurmTest(SlurmCluster, ProgramCase):
             time.sleep(0.05)
         return self.running()
 
+    def wait_for_products(self, process):
+        end = time.time() + 60
+        while time.time() < end and process.poll() is None and not self.made():
+            time.sleep(0.05)
+
     def made(self):
         """How often each job was made, of all tasks."""
         counts = collections.Counter()
@@ -80,6 +85,7 @@ class SlurmTest(SlurmCluster, ProgramCase):
             self.assertTrue(tasks, "the run was over before its trouble")
             tool(*trouble, random.choice(tasks))
         tool(SCRIPT, "restart-node", self.cluster)
+        self.wait_for_products(process)
         self.wait_for_tasks(process)
         process.send_signal(signal.SIGINT)
         errors = process.communicate(timeout=60)[1]
