@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <iterator>
 #include <new>
 
 #include "common/base/readable_text.h"
@@ -23,11 +21,11 @@ void* take_spare() {
   throw std::bad_alloc();
 }
 
+// Returns null for an error that is in memory of its own.
 Spare* spare_of(const Error* error) {
-  const auto* const found =
-      std::ranges::find(spares, static_cast<const void*>(error),
-                        [](const Spare& spare) { return static_cast<const void*>(spare.place); });
-  return found == std::end(spares) ? nullptr : spares + (found - spares);
+  for (Spare& spare : spares)
+    if (static_cast<const void*>(spare.place) == error) return &spare;
+  return nullptr;
 }
 
 }  // namespace

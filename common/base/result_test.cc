@@ -1,7 +1,11 @@
 #include "common/base/result.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <array>
+#include <cstdlib>
 #include <vector>
 
 #include "common/base/memory.h"
@@ -36,6 +40,29 @@ TEST(WithinMemory, MakesAFailedAllocationAnError) {
                 .code,
             ErrorCode::kLimit);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // those limit addresses
+// Ends with 0 when the errors of eight failed calls are there at once and without memory.
+[[noreturn]] void fail_without_memory() {
+  const rlimit none = {0, 0};
+  ::setrlimit(RLIMIT_AS, &none);
+  for (size_t bytes = size_t{1} << 20; bytes >= 16; bytes /= 2)
+    while (std::malloc(bytes) != nullptr) continue;
+  std::array<Result<int>, 8> results = {1, 1, 1, 1, 1, 1, 1, 1};
+  int failed = 0;
+  for (Result<int>& result : results) {
+    result = within_memory([]() -> Result<int> { throw std::bad_alloc(); });
+    failed += !result && result.error().code == ErrorCode::kLimit ? 1 : 0;
+  }
+  for (int i = 0; i < 1000; ++i)  // their places are free again afterwards
+    failed += within_memory([]() -> Result<int> { throw std::bad_alloc(); }) ? 1 : 0;
+  ::_exit(failed == 8 ? 0 : 1);
+}
+
+TEST(WithinMemory, NeedsNoneForItsErrors) {
+  EXPECT_EXIT(fail_without_memory(), testing::ExitedWithCode(0), "");
+}
+#endif
 
 TEST(WithinMemory, SaysWhoWantedHowMuch) {
   const auto failed = within_memory([]() -> Result<int> { throw MemoryRanOut(12345); },

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -13,16 +14,14 @@ namespace sluice {
 
 struct TypeRef {
   explicit TypeRef(TypeId id) : id(id) {}
-  // Copied by functions, so that AttributeValue is not one of the variants whose copies libstdc++
-  // 12 takes never to fail: those crash where memory runs out (_Never_valueless_alt).
+  // Not trivial, so that AttributeValue is not one of the variants whose copies libstdc++ 12 takes
+  // never to fail: those crash where memory runs out (_Never_valueless_alt).
   TypeRef(const TypeRef& other) noexcept : id(other.id) {}
-  TypeRef& operator=(const TypeRef& other) noexcept {
-    id = other.id;
-    return *this;
-  }
+  TypeRef& operator=(const TypeRef&) = default;
   TypeId id;
   auto operator<=>(const TypeRef&) const = default;
 };
+static_assert(!std::is_trivially_copyable_v<TypeRef>);
 struct SegmentRef {
   SegmentId id = -1;
   auto operator<=>(const SegmentRef&) const = default;

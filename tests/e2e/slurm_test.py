@@ -58,16 +58,11 @@ class SlurmTest(SlurmCluster, ProgramCase):
     def running(self):
         return tool("squeue", "--noheader", "--states=RUNNING", "--format=%i").stdout.split()
 
-    def wait_for_tasks(self, process):
+    def wait_for(self, process, found):
         end = time.time() + 60
-        while time.time() < end and process.poll() is None and not self.running():
+        while time.time() < end and process.poll() is None and not found():
             time.sleep(0.05)
-        return self.running()
-
-    def wait_for_products(self, process):
-        end = time.time() + 60
-        while time.time() < end and process.poll() is None and not self.made():
-            time.sleep(0.05)
+        return found()
 
     def made(self):
         """How often each job was made, of all tasks."""
@@ -81,12 +76,12 @@ class SlurmTest(SlurmCluster, ProgramCase):
         random.seed(6)
         process = self.slurm()
         for trouble in [("scancel",), ("scontrol", "requeue"), ("scancel", "--signal=KILL")]:
-            tasks = self.wait_for_tasks(process)
+            tasks = self.wait_for(process, self.running)
             self.assertTrue(tasks, "the run was over before its trouble")
             tool(*trouble, random.choice(tasks))
         tool(SCRIPT, "restart-node", self.cluster)
-        self.wait_for_products(process)
-        self.wait_for_tasks(process)
+        self.wait_for(process, self.made)
+        self.wait_for(process, self.running)
         process.send_signal(signal.SIGINT)
         errors = process.communicate(timeout=60)[1]
         self.assertEqual(process.returncode, -signal.SIGINT, errors)

@@ -98,8 +98,8 @@ class SymbolicMatMul : public KernelTest {
 
   static void compare(const MatMulSpec& s, const std::vector<float>& c,
                       const std::vector<double>& expected) {
-    // Partial sums of k products come near sqrt(k), and each of k additions rounds by half a unit
-    // of that: together 6e-8 k.
+    // Partial sums of k products come near sqrt(k). Each of k additions rounds by up to 6e-8 of
+    // that, up or down by chance, so that the sum is off by about 6e-8 k.
     const auto k = static_cast<double>(s.k.nominal);
     const double tolerance =
         1e-6 * std::sqrt(k) + 6e-8 * k + 4e-6 + rounding_error(s.epilogue.stored(DType::kF32));
