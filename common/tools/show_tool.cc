@@ -62,7 +62,9 @@ Result<std::string> show_compiled_model(const InputBytes& om, const ShowRequest&
   if (!view.empty()) {
     return make_error(ErrorCode::kBadOption, "--{} is for graphs, '{}' is a compiled model", view,
                       om.name)
-        .with_hint("--summary says what it is");
+        .with_hint(request.schedule || request.memory
+                       ? "sluice compile --stop-after=build:plan-memory -o FILE.sg writes the graph"
+                       : "--summary says what it is");
   }
   if (request.format == "json") return om.checked(om_json(om.bytes));
   if (request.format != "text") {
