@@ -8,6 +8,7 @@ refuse() { echo "$(basename "$0"): error: $*" >&2; echo "hint: $0 --help" >&2; e
 
 # For scripts without options: help_or_refuse "$@".
 help_or_refuse() {
+  [ $# -le 1 ] || refuse "not understood: $2"
   case "${1:-}" in
     "") ;;
     -h | --help) help_of "$0"; exit 0 ;;
@@ -18,7 +19,8 @@ help_or_refuse() {
 # Takes build folder DIR for this script until it ends: a second build in it would tear the first
 # one's files. Waits, and says so.
 lock_build() {
-  mkdir -p "$1"
+  { mkdir -p "$1" && true >> "$1/.lock"; } 2> /dev/null ||
+    { echo "$(basename "$0"): error: $PWD/$1 cannot be written" >&2; exit 3; }
   exec {build_lock}> "$1/.lock"
   flock -n "$build_lock" && return
   echo "$(basename "$0"): waiting for another build in $1" >&2

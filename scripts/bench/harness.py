@@ -4,6 +4,7 @@ reports, printing tables.
 Both run in processes of their own. Rounds alternate (A B A B ...), so that a machine that slows
 down slows both; a figure is the median over rounds of each process's median.
 """
+import argparse
 import json
 import os
 import statistics
@@ -160,6 +161,24 @@ def table(rows, columns):
     for line in cells:
         print("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
                         for i, (cell, width) in enumerate(zip(line, widths))), flush=True)
+
+
+def at_least(low, kind=int):
+    """A type of arguments: numbers from `low` on."""
+    def number(text):
+        value = kind(text)
+        if not value >= low:
+            raise argparse.ArgumentTypeError(f"{text} is not a number from {low} on")
+        return value
+    return number
+
+
+def json_path(text):
+    """A type of arguments: a file to write, in a folder that is there."""
+    folder = os.path.dirname(os.path.abspath(text))
+    if not os.access(folder, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{folder} cannot be written")
+    return text
 
 
 def write_json(path, content):
