@@ -163,7 +163,7 @@ def table(rows, columns):
                         for i, (cell, width) in enumerate(zip(line, widths))), flush=True)
 
 
-def at_least(low, kind=int):
+def number_from(low, kind=int):
     """A type of arguments: numbers from `low` on."""
     def number(text):
         value = kind(text)
