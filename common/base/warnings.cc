@@ -10,10 +10,16 @@ namespace {
 
 // The plural nouns after "and N more", by Leniency.
 constexpr std::string_view kPlurals[] = {
+    "pieces without an output",
+    "activations in another case",
+    "classifiers with coefficients left over",
     "values that are defined twice",
     "branches that fail when they are taken",
     "inputs of rank 3 or more",
+    "domains that are imported twice",
     "operators of domains that are not imported",
+    "empty lists of axes",
+    "external tensors of length 0",
     "unknown attributes",
     "scales wider than the normalised dims",
 };

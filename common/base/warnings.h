@@ -10,10 +10,16 @@
 namespace sluice {
 
 enum class Leniency : uint8_t {
+  kAbsentPieces,
+  kActivationCase,
+  kCoefficients,
   kDefinedTwice,
   kFailingBranch,
   kFeatureRank,
+  kImportedTwice,
   kMissingImport,
+  kNoAxes,
+  kNoLength,
   kUnknownAttribute,
   kWideScale,
 };
@@ -33,7 +39,7 @@ class Warnings {
     std::vector<std::string> kept;
     size_t count = 0;
   };
-  std::array<Kind, 6> kinds_;
+  std::array<Kind, 12> kinds_;
 };
 
 }  // namespace sluice

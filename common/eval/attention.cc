@@ -21,7 +21,8 @@ namespace {
 struct MaskRows {
   std::vector<int64_t> strides;  // of the mask along batch, heads, queries; keys are dense
   int64_t keys = 0;
-  bool causal = false;  // a query sees no key after its own
+  bool causal = false;                                       // a query sees no key after its own
+  double hidden = -std::numeric_limits<double>::infinity();  // the score where a bool is false
 };
 
 Result<MaskRows> make_mask_rows(const EvalCall& call, int64_t batch, int64_t heads, int64_t queries,
@@ -29,6 +30,8 @@ Result<MaskRows> make_mask_rows(const EvalCall& call, int64_t batch, int64_t hea
   const Input& mask = call.input(3);
   MaskRows rows;
   rows.causal = call.node.get(attributes::Attention::is_causal) != 0;
+  if (call.node.has(attributes::Attention::hidden_score))
+    rows.hidden = call.node.get(attributes::Attention::hidden_score);
   if (!mask.present()) return rows;
   std::vector<int64_t> to = {batch, heads, queries, mask.rank() > 0 ? mask.dims.back() : 1};
   if (!broadcasts_to(mask.dims, to) || (to.back() > keys && to.back() != 1))
@@ -38,21 +41,11 @@ Result<MaskRows> make_mask_rows(const EvalCall& call, int64_t batch, int64_t hea
   return rows;
 }
 
-double mask_at(const Input& mask, const MaskRows& rows, int64_t b, int64_t h, int64_t i,
-               int64_t j) {
-  if (!mask.present()) return 0;
-  if (j >= rows.keys && rows.keys != 1)
-    return -std::numeric_limits<double>::infinity();  // keys beyond a shorter mask are hidden
-  const int64_t at =
-      b * rows.strides[0] + h * rows.strides[1] + i * rows.strides[2] + j * rows.strides[3];
-  double value = 0;
-  load_doubles(mask.dtype, mask.data, at, 1, &value);
-  if (mask.dtype == DType::kBool) return value != 0 ? 0 : -std::numeric_limits<double>::infinity();
-  return value;
-}
-
-void softmax_in_place(std::vector<double>& line) {
+// keeps_nan: a line of -inf alone becomes NaN, as it stands, not 0.
+void softmax_in_place(std::vector<double>& line, bool keeps_nan) {
   const double top = *std::ranges::max_element(line);
+  if (keeps_nan && std::isinf(top))
+    return static_cast<void>(std::ranges::fill(line, std::numeric_limits<double>::quiet_NaN()));
   double sum = 0;
   for (double& value : line) {
     value = std::isinf(top) ? 0 : math::exp(value - top);
@@ -142,13 +135,26 @@ void cap_scores(double cap, std::vector<double>& line) {
   }
 }
 
+double masked(const Input& mask, const MaskRows& rows, const Query& query, int64_t j,
+              double score) {
+  if (!mask.present()) return score;
+  if (j >= rows.keys && rows.keys != 1)
+    return -std::numeric_limits<double>::infinity();  // keys beyond a shorter mask are hidden
+  const int64_t at = query.batch * rows.strides[0] + query.head * rows.strides[1] +
+                     query.position * rows.strides[2] + j * rows.strides[3];
+  double value = 0;
+  load_doubles(mask.dtype, mask.data, at, 1, &value);
+  if (mask.dtype != DType::kBool) return score + value;
+  return value != 0 ? score : rows.hidden;
+}
+
 // Adds the mask and hides the padding and, if the node is causal, the keys after the query's own.
 void mask_scores(const EvalCall& call, const MaskRows& rows, const Query& query,
                  std::vector<double>& line) {
   const auto count = static_cast<int64_t>(line.size());
   for (int64_t j = 0; j < count; ++j) {
     double& score = line[static_cast<size_t>(j)];
-    score += mask_at(call.input(3), rows, query.batch, query.head, query.position, j);
+    score = masked(call.input(3), rows, query, j, score);
     if ((rows.causal && j > query.position + query.past_keys) || j >= query.valid_keys)
       score = -std::numeric_limits<double>::infinity();
   }
@@ -215,6 +221,7 @@ Result<void> attend(EvalCall& call, const Operands<T>& operands) {
   SLUICE_ASSIGN(const ScoreOutput<T> scores, make_score_output(call, q, k));
   const double scale = scale_of(call, operands);
   const double cap = call.node.get(attributes::Attention::softcap);
+  const bool keeps_nan = call.node.has(attributes::Attention::hidden_score);
   std::vector<double> line(static_cast<size_t>(k.length)), sum(static_cast<size_t>(v.size));
   for (int64_t index = 0; index < q.batch * q.heads * q.length; ++index) {
     const Query query = find_query(operands, index);
@@ -224,7 +231,7 @@ Result<void> attend(EvalCall& call, const Operands<T>& operands) {
     scores.store(1, query, line);
     mask_scores(call, mask, query, line);
     scores.store(2, query, line);
-    if (!line.empty()) softmax_in_place(line);
+    if (!line.empty()) softmax_in_place(line, keeps_nan);
     scores.store(3, query, line);
     weigh_values(operands, query, line, sum, output_row(call, y, operands, query));
   }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "common/eval/number.h"
 #include "common/eval/testing/node_test.h"
 
 namespace sluice {
@@ -91,6 +92,19 @@ TEST(CastTest, BlanksAroundANumber) {
       ElementsAre(7, -2.5f, 3, INFINITY));
   EXPECT_THAT(NodeRun(Op::kCast, {texts({2}, {"1", "1 2"})}, {{"to", int64_t{7}}}).error().message,
               HasSubstr("element 1 is '1 2'"));
+}
+
+TEST(CastTest, RoundsToIntegersOfLessThanAByte) {
+  const Tensor x = f32({8}, {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 2.49f, -2.51f, 6.7f});
+  const auto cast = [&](DType to) {
+    const NodeRun run(Op::kCast, {x}, {{"to", static_cast<int64_t>(to)}});
+    std::vector<int64_t> found(8);
+    eval::load_ints(to, run.tensor().bytes.data(), 0, 8, found.data());
+    return found;
+  };
+  EXPECT_THAT(cast(DType::kI4), ElementsAre(0, 2, 2, 0, -2, 2, -3, 7));
+  EXPECT_THAT(cast(DType::kU2), ElementsAre(0, 2, 2, 0, 2, 2, 1, 3));
+  EXPECT_THAT(cast(DType::kI8), ElementsAre(0, 1, 2, 0, -1, 2, -2, 6));
 }
 
 TEST(UnaryTest, ThresholdedReluOfNoNumberIsZero) {

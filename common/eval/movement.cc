@@ -191,6 +191,8 @@ Result<std::vector<int64_t>> split_sizes(const EvalCall& call, int64_t extent) {
     const auto outputs = static_cast<int64_t>(call.node.output_count());
     if (count != outputs)
       return call.bad_value("num_outputs is {}, the node has {} outputs", count, outputs);
+    if (!call.node.has(attributes::Split::num_outputs) && extent % count != 0)
+      return call.bad_shape("{} elements cannot be split in {} equal pieces", extent, count);
     const int64_t size = (extent + count - 1) / count;
     if (extent < (count - 1) * size) return call.bad_shape("{}", split_mismatch(extent, count));
     sizes.assign(static_cast<size_t>(count), size);

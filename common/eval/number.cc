@@ -316,6 +316,8 @@ void convert(DType from, const std::byte* source, DType to, std::byte* target, i
   std::array<int64_t, kChunk> ints;
   const bool integers = !dtype_is_float(from) && !dtype_is_float(to);
   const bool singles = dtype_is_float(from) && from != DType::kF64 && to != DType::kF64;
+  const bool rounds = dtype_is_float(from) && dtype_is_integer(to) && dtype_bits(to) < 8;
+  const auto round = [](auto number) { return std::nearbyint(number); };
   for (int64_t first = 0; first < count; first += kChunk) {
     const int64_t n = std::min(kChunk, count - first);
     if (integers) {
@@ -323,9 +325,11 @@ void convert(DType from, const std::byte* source, DType to, std::byte* target, i
       store_ints(to, target, first, n, ints.data());
     } else if (singles || (to == DType::kF32 && from != DType::kF64)) {
       load_floats(from, source, first, n, floats.data());
+      if (rounds) std::transform(floats.data(), floats.data() + n, floats.data(), round);
       store_floats(to, target, first, n, floats.data(), narrowing);
     } else {
       load_doubles(from, source, first, n, doubles.data());
+      if (rounds) std::transform(doubles.data(), doubles.data() + n, doubles.data(), round);
       store_doubles(to, target, first, n, doubles.data(), narrowing);
     }
   }

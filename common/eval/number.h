@@ -32,7 +32,8 @@ void store_ints(DType dtype, std::byte* data, int64_t first, int64_t count, cons
 void load_order_keys(DType dtype, const std::byte* data, int64_t first, int64_t count,
                      int64_t* into);
 
-// Converts all `count` elements. Floats become integers by truncation.
+// Converts all `count` elements as ONNX's Cast does: floats become integers by truncation, those of
+// 4 and 2 bits by rounding half to even.
 void convert(DType from, const std::byte* source, DType to, std::byte* target, int64_t count,
              const Narrowing& narrowing = {});
 

@@ -9,6 +9,7 @@
 #include "common/eval/matrix.h"
 #include "common/eval/number.h"
 #include "common/ops/attributes.h"
+#include "common/ops/quantization.h"
 
 namespace sluice::eval {
 namespace {
@@ -78,6 +79,13 @@ Result<ScaleMap> make_scale_map(const EvalCall& call) {
     return call.bad_shape("scales {} do not fit the input {}", dims_text(scale.dims),
                           dims_text(x.dims));
   return map;
+}
+
+double rounded_to(DType dtype, double value) {
+  uint16_t bits = 0;
+  store_doubles(dtype, reinterpret_cast<std::byte*>(&bits), 0, 1, &value);
+  load_doubles(dtype, reinterpret_cast<const std::byte*>(&bits), 0, 1, &value);
+  return value;
 }
 
 double quantized(double ratio, double zero, const Range& range) {
@@ -201,8 +209,7 @@ std::vector<int32_t> convolved(const ConvShape& shape, const std::vector<int32_t
 
 }  // namespace
 
-// Quantizes. The quotient and the rounding have the precision of the scale: float32, or float16
-// rounded.
+// Quantizes. The quotient is rounded to float32, or to the dtype that ratio_dtype names.
 Result<void> eval_quantize_linear(EvalCall& call) {
   const Input& x = call.input(0);
   SLUICE_ASSIGN(const ScaleMap map, make_scale_map(call));
@@ -217,13 +224,15 @@ Result<void> eval_quantize_linear(EvalCall& call) {
   const bool floats = dtype_is_float(dtype);
   const Range range = floats ? Range{} : integer_range(dtype);
   if (quantize_bytes(x, map, scales, zeros, range, y)) return {};
+  const DType precision = ratio_dtype(call.node);
   const Narrowing narrowing{.saturate = call.node.get(attributes::QuantizeLinear::saturate) != 0};
   for (int64_t at = 0; at < x.count; ++at) {
     double value = 0;
     load_doubles(x.dtype, x.data, at, 1, &value);
     const size_t index = map.index(at);
-    const double ratio =
+    double ratio =
         static_cast<double>(static_cast<float>(value) / static_cast<float>(scales[index]));
+    if (precision != DType::kF32) ratio = rounded_to(precision, ratio);
     const double result = floats              ? ratio + zeros[index]
                           : std::isnan(ratio) ? zeros[index]
                                               : quantized(ratio, zeros[index], range);

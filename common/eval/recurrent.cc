@@ -30,6 +30,20 @@ struct RecurrentShape {
   bool reversed(int64_t d) const { return direction == "reverse" || d == 1; }
 };
 
+// Checks the initial states: h, and c of an LSTM.
+Result<void> check_states(const EvalCall& call, const RecurrentShape& shape) {
+  const int64_t elements = shape.directions * shape.batch * shape.hidden;
+  for (const size_t i : {size_t{5}, size_t{6}}) {
+    if ((i == 6 && shape.gates != 4) || !call.has(i) || call.input(i).count == elements) continue;
+    std::vector<int64_t> expected = {shape.directions, shape.batch, shape.hidden};
+    if (shape.batch_first) std::swap(expected[0], expected[1]);
+    return call.bad_shape("the initial state {} (input {}) has shape {}, expected {}",
+                          i == 5 ? "h" : "c", i, dims_text(call.input(i).dims),
+                          dims_text(expected));
+  }
+  return {};
+}
+
 Result<RecurrentShape> make_recurrent_shape(const EvalCall& call, int64_t gates) {
   const Input& x = call.input(0);
   const Input& w = call.input(1);
@@ -56,11 +70,7 @@ Result<RecurrentShape> make_recurrent_shape(const EvalCall& call, int64_t gates)
   if (static_cast<int64_t>(shape.lengths.size()) != shape.batch)
     return call.bad_shape("{} lengths for a batch of {}", shape.lengths.size(), shape.batch);
   for (int64_t& length : shape.lengths) length = std::clamp<int64_t>(length, 0, shape.steps);
-  const int64_t state = shape.directions * shape.batch * shape.hidden;
-  for (const size_t i : {size_t{5}, size_t{6}}) {
-    if (i < (gates == 4 ? 7u : 6u) && call.has(i) && call.input(i).count != state)
-      return call.bad_shape("initial state {} does not fit", i);
-  }
+  SLUICE_TRY(check_states(call, shape));
   return shape;
 }
 

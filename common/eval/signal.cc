@@ -1,9 +1,10 @@
-// Fourier transforms by their definition, windows, mel weights.
+// Fourier transforms, windows, mel weights.
 #include <cmath>
 #include <vector>
 
 #include "common/eval/axes.h"
 #include "common/eval/dispatch.h"
+#include "common/eval/fourier.h"
 #include "common/eval/kernels.h"
 #include "common/eval/math64.h"
 #include "common/eval/number.h"
@@ -13,39 +14,6 @@ namespace sluice::eval {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
-
-struct Complex {
-  double re = 0;
-  double im = 0;
-};
-
-// Returns the cosines and sines of 2 pi k / n.
-std::vector<Complex> roots(int64_t n) {
-  std::vector<Complex> table;
-  for (int64_t k = 0; k < n; ++k) {
-    const double angle = 2 * kPi * static_cast<double>(k) / static_cast<double>(n);
-    table.push_back({math::cos(angle), math::sin(angle)});
-  }
-  return table;
-}
-
-Complex transform_at(const std::vector<Complex>& x, const std::vector<Complex>& table, int64_t k,
-                     bool inverse) {
-  Complex sum;
-  const auto n = static_cast<int64_t>(x.size());
-  for (int64_t i = 0; i < n; ++i) {
-    const Complex& w = table[static_cast<size_t>(i * k % n)];
-    const double sine = inverse ? w.im : -w.im;
-    const Complex& v = x[static_cast<size_t>(i)];
-    sum.re += v.re * w.re - v.im * sine;
-    sum.im += v.re * sine + v.im * w.re;
-  }
-  if (inverse) {
-    sum.re /= static_cast<double>(n);
-    sum.im /= static_cast<double>(n);
-  }
-  return sum;
-}
 
 // Computes a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n).
 Result<void> cosine_window(EvalCall& call, double a0, double a1, double a2) {
@@ -84,7 +52,7 @@ Result<void> eval_dft(EvalCall& call) {
   dims[static_cast<size_t>(axis)] = outputs;
   dims.back() = from_half ? 1 : 2;
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, dims));
-  const auto table = roots(length);
+  const FourierTransform transform(length);
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     std::vector<Complex> line(static_cast<size_t>(length));
     for (int64_t number = 0; number < split.outer * split.inner; ++number) {
@@ -99,8 +67,9 @@ Result<void> eval_dft(EvalCall& call) {
         value = {static_cast<double>(from[0]), parts == 2 ? static_cast<double>(from[1]) : 0};
         if (mirrored) value.im = -value.im;
       }
+      transform.run(line, inverse);
       for (int64_t k = 0; k < outputs; ++k) {
-        const Complex value = transform_at(line, table, k, inverse);
+        const Complex& value = line[static_cast<size_t>(k)];
         T* to = y.as<T>() + ((outer * outputs + k) * split.inner + inner) * dims.back();
         to[0] = static_cast<T>(value.re);
         if (dims.back() == 2) to[1] = static_cast<T>(value.im);
@@ -125,7 +94,7 @@ Result<void> eval_stft(EvalCall& call) {
   const int64_t frames = (x.dims[1] - length) / step + 1;
   const int64_t outputs = onesided ? length / 2 + 1 : length;
   SLUICE_ASSIGN(const Output y, call.output_like(0, 0, {x.dims[0], frames, outputs, 2}));
-  const auto table = roots(length);
+  const FourierTransform transform(length);
   return visit_float(call, x.dtype, [&]<typename T>(Tag<T>) -> Result<void> {
     std::vector<Complex> line(static_cast<size_t>(length));
     const int64_t margin = window.present() ? (length - window.count) / 2 : 0;
@@ -140,8 +109,9 @@ Result<void> eval_stft(EvalCall& call) {
             static_cast<double>(from[i * parts]) * weight,
             parts == 2 ? static_cast<double>(from[i * parts + 1]) * weight : 0};
       }
+      transform.run(line, false);
       for (int64_t k = 0; k < outputs; ++k) {
-        const Complex value = transform_at(line, table, k, false);
+        const Complex& value = line[static_cast<size_t>(k)];
         y.as<T>()[(number * outputs + k) * 2] = static_cast<T>(value.re);
         y.as<T>()[(number * outputs + k) * 2 + 1] = static_cast<T>(value.im);
       }

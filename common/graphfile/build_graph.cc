@@ -27,10 +27,11 @@ class GraphBufferWriter {
     const auto strings_offset = strings_.build(builder_);
     const auto ops_offset = ops_.build(builder_);
     const auto names_offset = attribute_names_.build(builder_);
+    const auto requirements_offset = requirements();
     builder_.Finish(fb::CreateFile(builder_, ops_offset, names_offset, expressions_offset,
                                    symbols_offset, types_offset, storages_offset, segments_offset,
                                    kernels_offset, graphs_offset, ints_offset, floats_offset,
-                                   strings_offset));
+                                   strings_offset, requirements_offset));
     return builder_.Release();
   }
 
@@ -68,6 +69,14 @@ class GraphBufferWriter {
       result.emplace_back(static_cast<uint8_t>(s.origin), s.graph, s.value, s.axis, s.low, s.high,
                           s.divisor);
     }
+    return builder_.CreateVectorOfStructs(result);
+  }
+
+  flatbuffers::Offset<flatbuffers::Vector<const fb::Requirement*>> requirements() {
+    std::vector<fb::Requirement> result;
+    for (const Requirement& each : module_.requirements.rows())
+      result.emplace_back(mentioned_.expressions[each.a], mentioned_.expressions[each.b]);
+    if (result.empty()) return 0;
     return builder_.CreateVectorOfStructs(result);
   }
 

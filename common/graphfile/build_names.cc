@@ -47,7 +47,7 @@ std::vector<int32_t> used_onnx_nodes(const Module& module, TextRun& names) {
 
 flatbuffers::DetachedBuffer build_names_buffer(const Module& module, const Mentioned& mentioned) {
   flatbuffers::FlatBufferBuilder builder(1 << 16);
-  TextRun onnx_nodes, names, symbols, option_names, option_values, passes;
+  TextRun onnx_nodes, names, symbols, option_names, option_values, passes, requirements;
   const std::vector<int32_t> onnx_ids = used_onnx_nodes(module, onnx_nodes);
   std::vector<flatbuffers::Offset<fb::GraphNames>> graphs;
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
@@ -65,6 +65,9 @@ flatbuffers::DetachedBuffer build_names_buffer(const Module& module, const Menti
   const auto option_values_offset = option_values.build(builder);
   for (const std::string& pass : module.passes) passes.add(pass);
   const auto passes_offset = passes.build(builder);
+  for (const Requirement& each : module.requirements.rows()) requirements.add(each.words);
+  const auto requirements_offset =
+      module.requirements.rows().empty() ? 0 : requirements.build(builder);
   const auto producer = builder.CreateString(module.producer);
   const auto names_offset = names.build(builder);
   const auto graphs_offset = builder.CreateVector(graphs);
@@ -73,7 +76,7 @@ flatbuffers::DetachedBuffer build_names_buffer(const Module& module, const Menti
   builder.Finish(fb::CreateNames(builder, version, made_from_offset, option_names_offset,
                                  option_values_offset, producer, names_offset, graphs_offset,
                                  symbols_offset, onnx_offset, passes_offset,
-                                 static_cast<uint32_t>(module.passes_done)));
+                                 static_cast<uint32_t>(module.passes_done), requirements_offset));
   return builder.Release();
 }
 

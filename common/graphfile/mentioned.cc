@@ -46,6 +46,10 @@ Mentioned::Mentioned(const Module& module)
     add_work(Work::kNodeVisits, graph.node_count());
     for (const Node& each : graph.nodes()) node(each);
   }
+  for (const Requirement& requirement : module.requirements.rows()) {
+    expression(requirement.a);
+    expression(requirement.b);
+  }
   std::vector<bool> used_symbols(module.expressions.symbol_count(), false);
   for (size_t id = 0; id < used_expressions_.size(); ++id) {
     if (!used_expressions_[id]) continue;

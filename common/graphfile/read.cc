@@ -199,6 +199,8 @@ Result<Module> read_sections(const Sections& sections, const GraphHeader& header
   SLUICE_TRY(add_graphs(*file, graph_names, module));
   SLUICE_ASSIGN(const auto symbol_names, texts_of(names->symbols(), names_budget));
   SLUICE_ASSIGN(const FileTables tables, read_tables(*file, symbol_names, module, budget));
+  SLUICE_ASSIGN(const auto words, texts_of(names->requirements(), names_budget));
+  SLUICE_TRY(read_requirements(*file, words, tables, module));
   SLUICE_TRY(read_graphs(*file, *names, tables, module, budget, names_budget));
   SLUICE_TRY(check_ownership(module));
   SLUICE_TRY(read_locations(*locations, tables, sections.segments, owner, module));

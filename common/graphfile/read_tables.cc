@@ -288,6 +288,25 @@ Result<Dim> read_dim(const fb::Dim& row, const FileTables& tables, const Module&
   return bad_file("a dimension has kind {}", row.kind());
 }
 
+Result<void> read_requirements(const fb::File& file, const std::vector<std::string_view>& words,
+                               const FileTables& tables, Module& module) {
+  const auto* rows = file.requirements();
+  if (size_of(rows) != words.size())
+    return bad_file("{} requirements have {} texts", size_of(rows), words.size());
+  const auto exists = [&](int32_t id) {
+    return id >= 0 && static_cast<size_t>(id) < tables.expressions.size();
+  };
+  for (size_t i = 0; i < words.size(); ++i) {
+    const fb::Requirement& row = *rows->Get(static_cast<uint32_t>(i));
+    if (!exists(row.a()) || !exists(row.b()))
+      return bad_file("requirement {} names expressions {} and {}", i, row.a(), row.b());
+    module.requirements.add(tables.expressions[static_cast<size_t>(row.a())],
+                            tables.expressions[static_cast<size_t>(row.b())],
+                            std::string(words[i]));
+  }
+  return {};
+}
+
 Result<FileTables> read_tables(const fb::File& file,
                                const std::vector<std::string_view>& symbol_names, Module& module,
                                Budget& budget) {

@@ -62,6 +62,10 @@ Result<FileTables> read_tables(const fb::File& file,
                                const std::vector<std::string_view>& symbol_names, Module& module,
                                Budget& budget);
 
+// words: of each requirement.
+Result<void> read_requirements(const fb::File& file, const std::vector<std::string_view>& words,
+                               const FileTables& tables, Module& module);
+
 // Returns the dim of a row, whose expression is one of the table.
 Result<Dim> read_dim(const fb::Dim& row, const FileTables& tables, const Module& module);
 

@@ -19,6 +19,7 @@ class ModuleMapper {
   // copied, and only between two modules.
   void fix_symbol(SymbolId symbol, int64_t size) { sizes_[symbol] = size; }
 
+  ExpressionId expression(ExpressionId id);
   TypeId type(TypeId id);
   Dim dim(const Dim& dim);
   StorageId storage(StorageId id);
@@ -45,7 +46,6 @@ class ModuleMapper {
   void copy_schedule(const Graph& source, const std::vector<Value*>& values,
                      const std::vector<Node*>& nodes, Graph& copy);
   std::optional<int64_t> fixed_size(const Expression& expression) const;
-  ExpressionId expression(ExpressionId id);
 
   const Module& source_;
   Module& target_;

@@ -81,6 +81,7 @@ Module::Module(Module&& other) noexcept { *this = std::move(other); }
 
 Module& Module::operator=(Module&& other) noexcept {
   expressions = std::move(other.expressions);
+  requirements = std::move(other.requirements);
   level = other.level;
   last_stage = other.last_stage;
   passes = std::move(other.passes);

@@ -13,6 +13,7 @@
 #include "common/base/result.h"
 #include "common/base/warnings.h"
 #include "common/ir/graph.h"
+#include "common/ir/requirements.h"
 #include "common/ir/segment.h"
 #include "common/symbolic/expression.h"
 
@@ -74,6 +75,7 @@ class Module {
   std::optional<ExpressionId> dim_expression(const Dim& dim);
 
   ExpressionTable expressions;
+  Requirements requirements;  // over them
 
   // Constants. The make_* functions hash the bytes and return an equal segment if there is one.
   // Interned by kind, type and digest where these identify it.

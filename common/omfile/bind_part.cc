@@ -42,6 +42,18 @@ Result<void> check_computed(const pb::ModelDef& model, const TypeSizes& sizes,
   return {};
 }
 
+// Checks what nodes need of the sizes.
+Result<void> check_required(const pb::SizesDef& def, const TypeSizes& sizes) {
+  for (int i = 0; i < def.required_a_size(); ++i) {
+    const int64_t a = sizes.expression(def.required_a(i)), b = sizes.expression(def.required_b(i));
+    if (a == b) continue;
+    return make_error(ErrorCode::kBadBinding, "{} differ: {} and {}", def.required_words(i), a, b)
+        .with_hint(
+            "give inputs whose sizes fit; random ones take theirs from --dim NAME=SIZE of the run");
+  }
+  return {};
+}
+
 class PartBinder {
  public:
   PartBinder(const pb::ModelDef& model, const pb::PartDef& def, const TypeSizes& sizes)
@@ -254,6 +266,7 @@ Result<std::vector<int64_t>> bind_symbols(const pb::ModelDef& model,
   }
   SLUICE_ASSIGN(const TypeSizes sizes, TypeSizes::bind(model, values));
   SLUICE_TRY(check_computed(model, sizes, shapes));
+  SLUICE_TRY(check_required(model.sizes(), sizes));
   return values;
 }
 

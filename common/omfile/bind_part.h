@@ -11,7 +11,7 @@ namespace sluice {
 
 // Returns the values of ModelDef.sizes.symbols for inputs of these shapes; shapes of other inputs
 // may be empty. Error: kBadBinding when dims that the model computes from others differ from the
-// computed ones.
+// computed ones, or a node needs sizes to be equal that are not.
 Result<std::vector<int64_t>> bind_symbols(const pb::ModelDef& model,
                                           std::span<const std::span<const int64_t>> shapes);
 

@@ -148,6 +148,14 @@ Result<void> verify_sizes(const pb::ModelDef& model) {
     if (!is_operator(op)) return bad("is of an unknown kind", i);
     if (a < 0 || a >= i || b < 0 || b >= i) return bad("is made of later ones", i);
   }
+  if (def.required_a_size() != def.required_b_size() ||
+      def.required_a_size() != def.required_words_size())
+    return bad("is required of nothing", def.required_a_size());
+  for (int i = 0; i < def.required_a_size(); ++i) {
+    const auto limit = static_cast<uint32_t>(count);
+    if (def.required_a(i) >= limit || def.required_b(i) >= limit)
+      return bad("of a node is not listed", i);
+  }
   for (const pb::SymbolDef& symbol : def.symbols()) {
     const bool has_input = symbol.input() < static_cast<uint32_t>(model.inputs_size());
     const uint32_t type = has_input ? model.inputs(static_cast<int>(symbol.input())).type() : 0;

@@ -34,10 +34,8 @@ Result<Heads> read_heads(InferCall& call, size_t index, const IntAttribute& attr
   if (!shape) return Heads{};
   if (shape->size() == 4) return Heads{(*shape)[0], (*shape)[1], (*shape)[2], (*shape)[3]};
   SLUICE_ASSIGN(const int64_t heads, heads_attribute(call, attribute));
-  if (shape->back().is_fixed() && shape->back().value % heads != 0) {
-    return call.bad_shape("{} elements of {} cannot be divided among {} heads", shape->back().value,
-                          call.input_name(index), heads);
-  }
+  SLUICE_TRY(call.expect_multiple(
+      shape->back(), heads, fmt::format("elements of {} for all heads", call.input_name(index))));
   return Heads{(*shape)[0], Dim::fixed(heads), (*shape)[1],
                call.math.floor_divide(shape->back(), heads)};
 }

@@ -79,8 +79,7 @@ Result<void> infer_conv_transpose(InferCall& call) {
       const Dim channels,
       call.unify(call.dim(0, 1), call.dim(1, 0),
                  fmt::format("channels of {} and {}", call.input_name(0), call.input_name(1))));
-  if (channels.is_fixed() && channels.value % group != 0)
-    return call.bad_shape("{} channels cannot be divided into {} groups", channels.value, group);
+  SLUICE_TRY(call.expect_multiple(channels, group, "channels, in groups,"));
   Dims kernel(spatial, Dim::unknown());
   if (const Shape weights = call.shape(1)) kernel.assign(weights->begin() + 2, weights->end());
   if (call.node.has(attributes::Conv::kernel_shape)) {

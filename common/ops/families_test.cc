@@ -222,7 +222,10 @@ TEST(Families, Shape) {
       {Op::kPad, {"f32[N, 5]", "i64{0, 1, 2, -3}"}, {}, {"f32[N + 2, 3]"}},
       {Op::kPad, {"f32[2]", "i64{-1, -2}"}, {}, {"error its result would have the shape [-1]"}},
       {Op::kDepthToSpace, {"f32[N, 8, 2, 3]"}, {{"blocksize", int64_t{2}}}, {"f32[N, 2, 4, 6]"}},
-      {Op::kDepthToSpace, {"f32[N, 6, 2, 3]"}, {{"blocksize", int64_t{2}}}, {"error 6 channels"}},
+      {Op::kDepthToSpace,
+       {"f32[N, 6, 2, 3]"},
+       {{"blocksize", int64_t{2}}},
+       {"error channels are 6"}},
   });
 }
 
@@ -515,7 +518,7 @@ TEST(Families, LinearAttention) {
       {Op::kLinearAttention,
        {q, k, "f32[N, T, 7]"},
        {four, keys, linear},
-       {"error 7 elements of input 'c' cannot be divided among 2 heads"}},
+       {"error elements of input 'c' for all heads are 7, expected a multiple of 2"}},
       {Op::kLinearAttention,
        {q, k, v},
        {two, keys, linear},
@@ -650,6 +653,7 @@ TEST(Families, SignalsAndOthers) {
        {{"onesided", int64_t{1}}, {"inverse", int64_t{1}}},
        {"f32[1, 10, 10, 1]"}},
       {Op::kSTFT, {"f32[1, 128, 1]", "i64(8)", "_", "i64(16)"}, {}, {"f32[1, 15, 9, 2]"}},
+      {Op::kSTFT, {"f32[2, 128]", "i64(8)", "_", "i64(16)"}, {}, {"f32[2, 15, 9, 2]"}},
       {Op::kSTFT, {"f32[1, 128, 1]", "i64(0)", "_", "i64(16)"}, {}, {"error input 'b' is 0"}},
       {Op::kMelWeightMatrix,
        {"i64(8)", "i64(16)", "i64(8192)", "f32(0)", "f32(4096)"},

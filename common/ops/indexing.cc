@@ -31,8 +31,9 @@ Result<void> infer_gather_elements(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kIndexSet));
   SLUICE_TRY(call.expect_rank(0, 1, INT64_MAX));
   if (const Shape data = call.shape(0)) {
-    SLUICE_TRY(call.axis_attribute(attributes::Gather::axis, rank_of(*data)));
-    SLUICE_TRY(call.expect_rank(1, rank_of(*data)));
+    SLUICE_ASSIGN(const int64_t axis,
+                  call.axis_attribute(attributes::Gather::axis, rank_of(*data)));
+    SLUICE_TRY(expect_within(call, *data, axis));
   }
   return call.give(0, call.dtype(0), call.shape(1));
 }

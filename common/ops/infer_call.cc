@@ -15,6 +15,11 @@ std::string dims_text(const Module& module, const Shape& shape) {
                : "of unknown rank";
 }
 
+std::string one_dim_text(const Module& module, const Dim& dim) {
+  const std::string text = dims_text(module, Dims{dim});
+  return text.substr(1, text.size() - 2);
+}
+
 std::string set_text(uint32_t set) {
   std::string text;
   for (int i = 1; i < kDTypeCount; ++i) {
@@ -22,6 +27,14 @@ std::string set_text(uint32_t set) {
       text += fmt::format("{}{}", text.empty() ? "" : ", ", dtype_name(static_cast<DType>(i)));
   }
   return text;
+}
+
+// Returns whether two sizes that a node of the root graph needs to be equal are known in a run
+// only.
+bool only_a_run_compares(const Graph& graph, const Dim& a, const Dim& b) {
+  if (a == b || a.is_unknown() || b.is_unknown()) return false;
+  if (graph.id() != graph.module().root().id()) return false;
+  return !DimMath(graph.module()).is_equal(a, b);
 }
 
 }  // namespace
@@ -94,8 +107,35 @@ Result<void> InferCall::expect_one_element(size_t index) const {
 
 Result<Dim> InferCall::unify(const Dim& a, const Dim& b, std::string_view what) {
   const auto dim = math.unify(a, b);
-  if (dim) return *dim;
-  return bad_shape("{} differ: {}", what, dims_text(module, Dims{a, b}));
+  if (!dim) return bad_shape("{} differ: {}", what, dims_text(module, Dims{a, b}));
+  require_equal(a, b, what);
+  return *dim;
+}
+
+Result<void> InferCall::expect_multiple(const Dim& dim, int64_t divisor, std::string_view what) {
+  const Dim whole = math.multiply(math.floor_divide(dim, divisor), divisor);
+  if (!math.is_differing(dim, whole)) {
+    require_equal(dim, whole, fmt::format("{} and the multiple of {} below", what, divisor));
+    return {};
+  }
+  return bad_shape("{} are {}, expected a multiple of {}", what, one_dim_text(module, dim),
+                   divisor);
+}
+
+Result<void> InferCall::expect_max(const Dim& dim, const Dim& high, std::string_view what) {
+  const Dim lower = math.minimum(dim, high);
+  if (!math.is_differing(dim, lower)) {
+    require_equal(dim, lower, what);
+    return {};
+  }
+  return bad_shape("{} are {}, expected at most {}", what, one_dim_text(module, dim),
+                   one_dim_text(module, high));
+}
+
+void InferCall::require_equal(const Dim& a, const Dim& b, std::string_view what) {
+  if (!only_a_run_compares(node.graph(), a, b)) return;
+  module.requirements.add(math.expression(a), math.expression(b),
+                          fmt::format("{}: {}", node.label(), what));
 }
 
 Result<Shape> InferCall::unify(const Shape& a, const Shape& b, std::string_view what) {
@@ -109,6 +149,7 @@ Result<Shape> InferCall::unify(const Shape& a, const Shape& b, std::string_view 
     const auto dim = math.unify((*a)[i], (*b)[i]);
     if (!dim)
       return bad_shape("{} differ: {} and {}", what, dims_text(module, a), dims_text(module, b));
+    require_equal((*a)[i], (*b)[i], fmt::format("dims {} of {}", i, what));
     dims.push_back(*dim);
   }
   return Shape(dims);
@@ -245,6 +286,24 @@ Dim InferCall::result_dim(size_t output, size_t axis, const Dim& high, int64_t l
   return Dim::expression(table.symbol_expression(symbol));
 }
 
+namespace {
+
+void require_dims(const Value& value, const Type& found, const std::string& where) {
+  const Type& known = value.type();
+  if (!known.is_tensor() || !found.is_tensor() || known.dims.size() != found.dims.size()) return;
+  Module& module = value.graph().module();
+  DimMath math(module);
+  for (size_t i = 0; i < known.dims.size(); ++i) {
+    const Dim &a = known.dims[i], &b = found.dims[i];
+    if (!only_a_run_compares(value.graph(), a, b)) continue;
+    module.requirements.add(
+        math.expression(a), math.expression(b),
+        fmt::format("{}: dim {} of '{}', as declared and as computed,", where, i, value.name()));
+  }
+}
+
+}  // namespace
+
 Result<void> refine_value(Value& value, const Type& found, const std::string& where,
                           bool& changed) {
   Module& module = value.graph().module();
@@ -253,6 +312,7 @@ Result<void> refine_value(Value& value, const Type& found, const std::string& wh
     return make_error(ErrorCode::kBadShape, "{}: '{}' is {}, but {} was inferred", where,
                       value.name(), type_text(module, value.type()), type_text(module, found));
   }
+  if (value.type_id() != module.intern(found)) require_dims(value, found, where);
   const TypeId id = module.intern(*refined);
   changed = changed || id != value.type_id();
   value.set_type(id);
@@ -262,6 +322,17 @@ Result<void> refine_value(Value& value, const Type& found, const std::string& wh
 Shape unknown_dims(const Dim& rank) {
   if (!rank.is_fixed() || rank.value < 0 || rank.value > kMaxRank) return std::nullopt;
   return Dims(static_cast<size_t>(rank.value), Dim::unknown());
+}
+
+Result<void> expect_within(InferCall& call, const Dims& data, int64_t axis) {
+  SLUICE_TRY(call.expect_rank(1, rank_of(data)));
+  const Shape indices = call.shape(1);
+  for (size_t i = 0; indices && i < data.size(); ++i) {
+    if (i == static_cast<size_t>(axis)) continue;
+    SLUICE_TRY(
+        call.expect_max((*indices)[i], data[i], fmt::format("dims {} of indices and data", i)));
+  }
+  return {};
 }
 
 Dims without_axes(const Dims& dims, std::span<const int64_t> axes, bool keep_as_one) {

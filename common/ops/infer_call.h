@@ -64,10 +64,16 @@ class InferCall {
   }
   Result<void> expect_rank(size_t index, int64_t low, int64_t high) const;
   Result<void> expect_one_element(size_t index) const;  // rank 0, or rank 1 with one element
-  // Unifies dims that must be equal and returns the more specific one. what: "channels of input 'X'
-  // and input 'W'".
+  // Unifies dims that must be equal and returns the more specific one; where only a run can compare
+  // them, they become a requirement of the module. what: "channels of input 'X' and input 'W'".
   Result<Dim> unify(const Dim& a, const Dim& b, std::string_view what);
   Result<Shape> unify(const Shape& a, const Shape& b, std::string_view what);
+  // Expect a dim to be a multiple of a number, or at most another dim, in a run where the dims are
+  // known there only. Raise no divisors of symbols. what: "channels".
+  Result<void> expect_multiple(const Dim& dim, int64_t divisor, std::string_view what);
+  Result<void> expect_max(const Dim& dim, const Dim& high, std::string_view what);
+  // Makes the equality of two dims, which was not disproved, a requirement where it is not proved.
+  void require_equal(const Dim& a, const Dim& b, std::string_view what);
   Result<Shape> broadcast(const Shape& a, const Shape& b);
   Result<Shape> broadcast_inputs(size_t first, size_t count);
 
@@ -113,13 +119,15 @@ class InferCall {
   }
 };
 
-// Refines the type of `value` by `found`, or returns the contradiction as an error. Sets `changed`
-// when the type changed.
+// Refines the type of `value` by `found`, or returns the contradiction as an error; dims that only
+// a run can compare become requirements. Sets `changed` when the type changed.
 Result<void> refine_value(Value& value, const Type& found, const std::string& where, bool& changed);
 // Returns a shape of `rank` unknown dims, or of unknown rank when `rank` is unknown or above
 // kMaxRank.
 Shape unknown_dims(const Dim& rank);
 inline constexpr int64_t kMaxRank = 64;
+// Expects indices (input 1) of as many dims as the data, none larger but for that of `axis`.
+Result<void> expect_within(InferCall& call, const Dims& data, int64_t axis);
 inline int64_t rank_of(const Dims& dims) { return static_cast<int64_t>(dims.size()); }
 // Returns the dims without those of `axes` (non-negative), or with these as 1.
 Dims without_axes(const Dims& dims, std::span<const int64_t> axes, bool keep_as_one);

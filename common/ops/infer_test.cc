@@ -33,6 +33,49 @@ struct InferTest : testing::Test, InferBed {
   std::string text(const Value& value) const { return type_text(module, value.type()); }
 };
 
+std::vector<std::string> requirements(const Module& module) {
+  std::vector<std::string> texts;
+  for (const Requirement& each : module.requirements.rows()) {
+    texts.push_back(module.expressions.text(each.a) + " == " + module.expressions.text(each.b) +
+                    " for " + each.words);
+  }
+  return texts;
+}
+
+// What only a run can compare is required once, whatever the number of passes.
+TEST_F(InferTest, SizesThatOnlyARunComparesAreRequired) {
+  Value& x = *value("f32[N, C]");
+  Value& split = add(Op::kSplit, {&x, value("i64{2, 4}")});
+  split.producer()->add_output();
+  add(Op::kScatterElements, {&x, value("i64[K, D]"), value("f32[K, D]")});
+  infer();
+  EXPECT_THAT(requirements(module),
+              testing::ElementsAre(
+                  "6 == N for node '#0' (Split): the sum of the pieces and the dim to split",
+                  "D == min(C, D) for node '#1' (ScatterElements): dims 1 of indices and data"));
+}
+
+// A size that is declared or was inferred before is required where another one is inferred.
+TEST_F(InferTest, DeclaredSizesAreRequired) {
+  Value& x = *value("f32[N, 2]");
+  Value& joined = add(Op::kConcat, {&x, &x}, {{"axis", int64_t{0}}});
+  joined.set_type(module.intern(Type::tensor(DType::kF32, {Dim::fixed(6), Dim::fixed(2)})));
+  joined.set_name("y");
+  infer();
+  EXPECT_THAT(requirements(module),
+              testing::ElementsAre(
+                  "6 == 2*N for node 'y' (Concat): dim 0 of 'y', as declared and as computed,"));
+}
+
+TEST_F(InferTest, EqualSizesAreNotRequired) {
+  Value& x = *value("f32[N, C]");
+  add(Op::kConcat, {&x, value("f32[N, 3]")}, {{"axis", int64_t{1}}});
+  add(Op::kBatchNormalization,
+      {value("f32[N, 3]"), value("f32[3]"), value("f32[3]"), value("f32[3]"), value("f32[3]")});
+  infer();
+  EXPECT_THAT(requirements(module), testing::IsEmpty());
+}
+
 TEST_F(InferTest, ExportedReshapeResolves) {
   // The graph is x.view(x.size(0), -1, 8, x.size(2) // 8) as PyTorch exports it.
   Value& x = *value("f32[N, S, M]");

@@ -60,8 +60,7 @@ Result<void> infer_group_normalization(InferCall& call) {
   const int64_t groups = call.node.get(attributes::GroupNormalization::num_groups);
   if (groups < 1) return call.bad_node("attribute 'num_groups' is {}, expected at least 1", groups);
   const Dim channels = call.dim(0, 1);
-  if (channels.is_fixed() && channels.value % groups != 0)
-    return call.bad_shape("{} channels cannot be divided into {} groups", channels.value, groups);
+  SLUICE_TRY(call.expect_multiple(channels, groups, "channels, in groups,"));
   for (const size_t i : {1, 2}) SLUICE_TRY(check_per_channel(call, i));
   return call.give_like(0, 0);
 }

@@ -1,4 +1,5 @@
 // Conversions between real numbers and integers of few bits.
+
 #include "common/ops/attribute_rows.h"
 #include "common/ops/attributes.h"
 #include "common/ops/families.h"
@@ -79,12 +80,24 @@ Result<void> check_qlinear_dtypes(InferCall& call) {
   return call.expect_same_dtype(5, 3);
 }
 
+// A scale that a product of quantized tensors has for each row or column, or one for all.
+Result<void> check_scale_of(InferCall& call, size_t scale, const Dim& lines,
+                            std::string_view what) {
+  const Shape shape = call.shape(scale);
+  if (!shape || shape->size() != 1 || shape->front() == Dim::fixed(1)) return {};
+  SLUICE_TRY(call.unify(lines, shape->front(), what));
+  return {};
+}
+
 // Infers x, x scale, x zero point, w, w scale, w zero point, y scale, y zero point, bias.
 Result<void> infer_qlinear_conv(InferCall& call) {
   SLUICE_TRY(check_qlinear_dtypes(call));
   SLUICE_TRY(call.expect_dtype(8, dtype_set({DType::kI32})));
   SLUICE_ASSIGN(Shape shape, convolution_shape(call, 0, 3));
   SLUICE_TRY(call.expect_rank(8, 1));
+  for (const size_t i : {4, 5}) {
+    SLUICE_TRY(check_scale_of(call, i, call.dim(3, 0), "output channels and scales"));
+  }
   if (shape) {
     SLUICE_ASSIGN((*shape)[1],
                   call.unify((*shape)[1], call.dim(8, 0), "output channels and the bias"));
@@ -96,6 +109,15 @@ Result<void> infer_qlinear_conv(InferCall& call) {
 Result<void> infer_qlinear_matmul(InferCall& call) {
   SLUICE_TRY(check_qlinear_dtypes(call));
   SLUICE_ASSIGN(Shape shape, matmul_shape(call, 0, 3));
+  const Shape a = call.shape(0), b = call.shape(3);
+  for (const size_t i : {1, 2}) {
+    if (!a || a->size() < 2) break;
+    SLUICE_TRY(check_scale_of(call, i, (*a)[a->size() - 2], "rows and scales or zero points"));
+  }
+  for (const size_t i : {4, 5}) {
+    if (!b || b->size() < 2) break;
+    SLUICE_TRY(check_scale_of(call, i, b->back(), "columns and scales or zero points"));
+  }
   return call.give(0, call.dtype(7), std::move(shape));
 }
 

@@ -22,8 +22,9 @@ Result<void> infer_scatter_elements(InferCall& call) {
   SLUICE_TRY(call.expect_rank(0, 1, INT64_MAX));
   SLUICE_TRY(call.unify(call.shape(1), call.shape(2), "shapes of indices and updates"));
   if (const Shape data = call.shape(0)) {
-    SLUICE_TRY(call.axis_attribute(attributes::ScatterElements::axis, rank_of(*data)));
-    SLUICE_TRY(call.expect_rank(1, rank_of(*data)));
+    SLUICE_ASSIGN(const int64_t axis,
+                  call.axis_attribute(attributes::ScatterElements::axis, rank_of(*data)));
+    SLUICE_TRY(expect_within(call, *data, axis));
   }
   return call.give_like(0, 0);
 }
@@ -55,6 +56,7 @@ Result<void> infer_tensor_scatter(InferCall& call) {
   SLUICE_TRY(call.expect_same_dtype(1, 0));
   SLUICE_TRY(call.expect_dtype(2, kI64Set));
   SLUICE_TRY(call.expect_rank(2, 1));
+  const bool is_circular = call.node.get(attributes::TensorScatter::mode) == "circular";
   const Shape cache = call.shape(0);
   const Shape update = call.shape(1);
   if (cache) {
@@ -63,9 +65,13 @@ Result<void> infer_tensor_scatter(InferCall& call) {
     if (axis == 0) return call.bad_shape("attribute 'axis' names the batch dim");
     SLUICE_TRY(call.expect_rank(1, rank_of(*cache)));
     for (size_t i = 0; update && i < cache->size(); ++i) {
-      if (i != static_cast<size_t>(axis))
-        SLUICE_TRY(
-            call.unify((*cache)[i], (*update)[i], fmt::format("dims {} of cache and update", i)));
+      const std::string what = fmt::format("dims {} of cache and update", i);
+      if (i == static_cast<size_t>(axis) && is_circular) continue;  // positions come again
+      if (i == static_cast<size_t>(axis)) {
+        SLUICE_TRY(call.expect_max((*update)[i], (*cache)[i], what));
+      } else {
+        SLUICE_TRY(call.unify((*cache)[i], (*update)[i], what));
+      }
     }
   }
   return call.give_like(0, 0);

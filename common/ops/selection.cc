@@ -76,6 +76,7 @@ Result<void> infer_top_k(InferCall& call) {
       return call.bad_shape("{} elements are asked for along axis {}, which has fewer",
                             wanted.value, axis);
     }
+    SLUICE_TRY(call.expect_max(wanted, dim, "elements that are asked for and that there are"));
     dim = wanted;
   }
   SLUICE_TRY(call.give(0, call.dtype(0), shape));

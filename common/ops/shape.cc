@@ -76,8 +76,12 @@ Result<void> solve_targets(InferCall& call, std::vector<Target>& targets, const 
   const bool empty = std::any_of(targets.begin(), targets.end(), [](const Target& t) {
     return t.copied && t.dim == Dim::fixed(0);
   });
-  if (!elements.is_fixed() || !given.is_fixed() || (empty && solved == targets.end()))
-    return {};  // with a copied 0 both counts are 0
+  if (empty && solved == targets.end()) return {};  // with a copied 0 both counts are 0
+  if (!elements.is_fixed() || !given.is_fixed()) {
+    const Dim whole = solved == targets.end() ? given : call.math.multiply(solved->dim, given);
+    call.require_equal(elements, whole, "elements of the input and of the target shape");
+    return {};
+  }
   const bool fits = solved == targets.end() ? elements == given : elements.value % given.value == 0;
   if (fits) return {};
   return call.bad_shape("{} elements do not fit a target shape of {}{}", elements.value,
@@ -136,6 +140,7 @@ Result<void> infer_squeeze(InferCall& call) {
     const Dim& dim = (*input)[static_cast<size_t>(axis)];
     if (call.math.is_differing(dim, Dim::fixed(1)))
       return call.bad_shape("dim {} of {} is not 1", axis, call.input_name(0));
+    call.require_equal(dim, Dim::fixed(1), "a squeezed dim and 1");
   }
   return call.give(0, call.dtype(0), without_axes(*input, axes, false));
 }
@@ -182,6 +187,25 @@ Result<void> infer_transpose(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
+// Returns `dim`, or `other` where the dim is 1: other + (dim - other) min(|dim - 1|, 1).
+Dim unless_one(DimMath& math, const Dim& dim, const Dim& other) {
+  const Dim more = math.subtract(dim, Dim::fixed(1));
+  const Dim is_more =
+      math.minimum(math.maximum(more, math.subtract(Dim::fixed(1), dim)), Dim::fixed(1));
+  return math.add(other, math.multiply(math.subtract(dim, other), is_more));
+}
+
+// Requires each dim and its target, from the last one on, to be equal where neither is 1.
+void require_expanded(InferCall& call, const Dims& input, const Dims& target) {
+  DimMath& math = call.math;
+  for (size_t i = 1; i <= std::min(input.size(), target.size()); ++i) {
+    const Dim &x = input[input.size() - i], &t = target[target.size() - i];
+    if (x == Dim::fixed(1) || t == Dim::fixed(1) || math.is_equal(x, t)) continue;
+    call.require_equal(unless_one(math, x, t), unless_one(math, t, x),
+                       fmt::format("dims {} from the end of the input and of the target", i));
+  }
+}
+
 Result<void> infer_expand(InferCall& call) {
   SLUICE_TRY(call.expect_dtype(1, kI64Set));
   SLUICE_TRY(call.expect_rank(1, 1));
@@ -189,6 +213,7 @@ Result<void> infer_expand(InferCall& call) {
   auto target = call.value_dims(1);
   if (!target) target = unknown_dims(call.dim(1, 0));
   SLUICE_ASSIGN(Shape shape, call.broadcast(input, target));
+  if (input && target) require_expanded(call, *input, *target);
   return call.give(0, call.dtype(0), std::move(shape));
 }
 
@@ -218,9 +243,7 @@ Result<void> infer_depth_to_space(InferCall& call) {
   const Shape input = call.shape(0);
   if (!input) return call.give(0, call.dtype(0), Dims(4, Dim::unknown()));
   const Dim& channels = (*input)[1];
-  if (channels.is_fixed() && channels.value % (block * block) != 0) {
-    return call.bad_shape("{} channels cannot be divided by {} squared", channels.value, block);
-  }
+  SLUICE_TRY(call.expect_multiple(channels, block * block, "channels"));
   return call.give(
       0, call.dtype(0),
       Dims{(*input)[0], call.math.floor_divide(channels, block * block),
@@ -235,10 +258,7 @@ Result<void> infer_space_to_depth(InferCall& call) {
   const Shape input = call.shape(0);
   if (!input) return call.give(0, call.dtype(0), Dims(4, Dim::unknown()));
   for (const size_t axis : {2, 3}) {
-    const Dim& dim = (*input)[axis];
-    if (dim.is_fixed() && dim.value % block != 0)
-      return call.bad_shape("dim {} of {} cannot be divided by {}", axis, call.input_name(0),
-                            block);
+    SLUICE_TRY(call.expect_multiple((*input)[axis], block, axis == 2 ? "rows" : "columns"));
   }
   return call.give(
       0, call.dtype(0),

@@ -79,7 +79,7 @@ Result<void> infer_stft(InferCall& call) {
   for (const size_t i : {1, 3}) SLUICE_TRY(call.expect_dtype(i, kIndexSet));
   SLUICE_TRY(call.expect_dtype(2, kFloatSet));
   SLUICE_TRY(call.expect_dtype(0, kFloatSet));
-  SLUICE_TRY(call.expect_rank(0, 3));
+  SLUICE_TRY(call.expect_rank(0, 2, 3));  // 2, as PyTorch exports it: of real numbers
   SLUICE_TRY(call.expect_one_element(1));
   SLUICE_TRY(call.expect_rank(2, 1));
   SLUICE_TRY(call.expect_one_element(3));

@@ -68,11 +68,15 @@ Result<Dims> equal_pieces(InferCall& call, const Dim& whole, size_t count) {
   const int64_t wanted = call.node.get(attributes::Split::num_outputs, pieces);
   if (wanted != pieces)
     return call.bad_node("attribute 'num_outputs' is {}, the node has {} outputs", wanted, pieces);
+  if (!call.node.has(attributes::Split::num_outputs))
+    SLUICE_TRY(call.expect_multiple(whole, pieces, "elements to split in equal pieces"));
   const Dim piece = call.math.ceil_divide(whole, pieces);
   Dims sizes(count, piece);
   sizes.back() = call.math.subtract(whole, call.math.multiply(piece, pieces - 1));
   if (sizes.back().is_fixed() && sizes.back().value < 0)
     return call.bad_shape("{}", split_mismatch(whole.value, pieces));
+  SLUICE_TRY(call.expect_max(call.math.multiply(piece, pieces - 1), whole,
+                             "elements of all pieces but the last, and of all,"));
   return sizes;
 }
 

@@ -103,10 +103,7 @@ Result<Shape> convolution_shape(InferCall& call, size_t x, size_t w) {
                         fmt::format("channels of {} and of {} times group {}", call.input_name(x),
                                     call.input_name(w), group)));
   const Dim outputs = call.dim(w, 0);
-  if (outputs.is_fixed() && outputs.value % group != 0) {
-    return call.bad_shape("{} output channels cannot be divided into {} groups", outputs.value,
-                          group);
-  }
+  SLUICE_TRY(call.expect_multiple(outputs, group, "output channels, in groups,"));
   const auto spatial = static_cast<size_t>(rank - 2);
   SLUICE_ASSIGN(const Dims kernel, convolution_kernel(call, w, spatial));
   const Dims in = input ? Dims(input->begin() + 2, input->end()) : Dims(spatial, Dim::unknown());

@@ -94,6 +94,7 @@ Result<void> ModuleParser::parse_passes() {
 Result<void> ModuleParser::parse_line() {
   const size_t offset = token().offset;
   if (token().is("symbol")) return parse_symbol();
+  if (token().is("require")) return parse_requirement();
   if (token().is("kernel")) return parse_kernel();
   if (token().is("graph")) {
     for (Scope& scope : scopes_) {
@@ -138,7 +139,7 @@ Result<void> ModuleParser::parse_fact() {
     module_.made_from.push_back(*digest_from_hex(digest.text));
     return {};
   }
-  return unexpected("a graph, symbol, constant or kernel");
+  return unexpected("a graph, symbol, requirement, constant or kernel");
 }
 
 Result<void> ModuleParser::parse_symbol() {
@@ -193,6 +194,19 @@ Result<void> ModuleParser::parse_symbol_bounds(Symbol& symbol) {
   if (has_divisor) {
     SLUICE_ASSIGN(symbol.divisor, take_int("a divisor", 1));
   }
+  return {};
+}
+
+// Two dims with "==" between them, of symbols that are defined above.
+Result<void> ModuleParser::parse_requirement() {
+  SLUICE_TRY(advance());
+  SLUICE_ASSIGN(const ExpressionId a, parse_sum());
+  SLUICE_TRY(expect("="));
+  SLUICE_TRY(expect("="));
+  SLUICE_ASSIGN(const ExpressionId b, parse_sum());
+  SLUICE_TRY(expect("for"));
+  SLUICE_ASSIGN(const Token words, take(TokenKind::kString, "what needs these sizes"));
+  module_.requirements.add(a, b, words.text);
   return {};
 }
 

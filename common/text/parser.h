@@ -54,6 +54,7 @@ class ModuleParser {
   Result<void> parse_fact();
   Result<void> parse_symbol();
   Result<void> parse_symbol_bounds(Symbol& symbol);
+  Result<void> parse_requirement();
   Result<void> parse_kernel();
   Result<void> parse_kernel_fields(Kernel& kernel);
   Result<void> parse_kernel_symbols(Kernel& kernel);

@@ -34,8 +34,13 @@ std::string ModulePrinter::module(const PrintOptions& options) {
   for (GraphId id = 0; id < module_.graph_limit(); ++id) {
     if (module_.has_graph(id)) collect(module_.graph(id));
   }
+  for (const Requirement& each : module_.requirements.rows()) {
+    collect_expression(each.a);
+    collect_expression(each.b);
+  }
   header(options);
   symbols();
+  requirements();
   kernels();
   numbered_constants();
   for (GraphId id = 0; id < module_.graph_limit(); ++id) {
@@ -84,6 +89,13 @@ void ModulePrinter::symbols() {
     }
     if (symbol.divisor != 1) out_ += fmt::format(" multiple {}", symbol.divisor);
     out_ += "\n";
+  }
+}
+
+void ModulePrinter::requirements() {
+  for (const Requirement& each : module_.requirements.rows()) {
+    out_ += fmt::format("require {} == {} for {}\n", print_expression(module_.expressions, each.a),
+                        print_expression(module_.expressions, each.b), quoted_text(each.words));
   }
 }
 

@@ -42,6 +42,7 @@ class ModulePrinter {
   void collect_segment(SegmentId id);
   void header(const PrintOptions& options);
   void symbols();
+  void requirements();
   void kernels();
   void numbered_constants();
   void graph(const Graph& graph);

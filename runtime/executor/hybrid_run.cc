@@ -1,5 +1,6 @@
 #include "runtime/executor/hybrid_run.h"
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cstring>
@@ -159,7 +160,7 @@ const HostValue& HybridRun::output(size_t index) const {
   return copy;
 }
 
-// Binds the symbols once for all parts of a run.
+// Binds the symbols once for all parts of a run; those of the run before hold for equal shapes.
 Result<void> HybridRun::bind_symbols() {
   if (!model_->def().has_sizes()) return {};
   std::vector<std::span<const int64_t>> shapes;
@@ -168,7 +169,10 @@ Result<void> HybridRun::bind_symbols() {
     shapes.push_back(is_tensor ? std::span<const int64_t>(input.tensors[0].dims)
                                : std::span<const int64_t>());
   }
+  if (std::ranges::equal(shapes, bound_shapes_, std::ranges::equal)) return {};
+  bound_shapes_.clear();
   SLUICE_ASSIGN(symbols_, sluice::bind_symbols(model_->def(), shapes));
+  for (const auto shape : shapes) bound_shapes_.emplace_back(shape.begin(), shape.end());
   return {};
 }
 

@@ -100,8 +100,9 @@ class HybridRun {
   RunStates states_;
   mutable std::vector<HostValue>
       copies_;  // of outputs that are written in place, by output; without tensors: not asked for
-  std::vector<int64_t> symbols_;             // of this run: the values of ModelDef.sizes.symbols
-  std::vector<std::unique_ptr<Run>> parts_;  // each for the sizes it was called with last
+  std::vector<int64_t> symbols_;  // of this run: the values of ModelDef.sizes.symbols
+  std::vector<std::vector<int64_t>> bound_shapes_;  // of the inputs that they were read from
+  std::vector<std::unique_ptr<Run>> parts_;         // each for the sizes it was called with last
   std::vector<std::vector<int64_t>> part_symbols_;  // by part: those sizes
   std::vector<Arena> arenas_;                       // of all parts, one after the other; grow
 };

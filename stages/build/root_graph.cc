@@ -6,6 +6,7 @@
 #include "common/ir/clone.h"
 #include "common/omfile/om_format.h"
 #include "common/ops/attributes.h"
+#include "common/symbolic/any_symbol.h"
 
 namespace sluice {
 namespace {
@@ -70,6 +71,7 @@ class RootMaker {
     }
     for (const Value* output : source_.outputs())
       root.add_output(*mapper_.value(*output, root, values));
+    add_requirements();
     find_weights();
     result_.level = Level::kLowered;
     return std::move(result_);
@@ -101,6 +103,27 @@ class RootMaker {
       const Value& result = call.output(k);
       values[static_cast<size_t>(result.id())] =
           &copy.add_output(mapper_.type(result.type_id()), result.name());
+    }
+  }
+
+  // Adds the requirements that are compared in the walk; the loader compares those on dims of
+  // inputs when it binds them.
+  void add_requirements() {
+    Module& module = source_.module();
+    std::set<ExpressionId> bound;  // the symbols
+    for (const Value* input : source_.inputs()) {
+      for (const Dim& dim : input->type().dims)
+        if (dim.is_expression()) bound.insert(static_cast<ExpressionId>(dim.value));
+    }
+    const auto is_open = [&](SymbolId symbol) {
+      return !bound.contains(module.expressions.symbol_expression(symbol));
+    };
+    for (const Requirement& each : module.requirements.rows()) {
+      if (any_symbol(module.expressions, each.a, is_open) ||
+          any_symbol(module.expressions, each.b, is_open)) {
+        result_.requirements.add(mapper_.expression(each.a), mapper_.expression(each.b),
+                                 each.words);
+      }
     }
   }
 

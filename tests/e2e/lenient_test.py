@@ -373,9 +373,65 @@ class Leniencies(LenientCase):
                                         [numpy_helper.from_array(ones, "k")]))
             self.expect_lenient(path, "node 'k' (Constant): value 'k' is defined twice", {"x": X},
                                 X + ones)
-            text = self.compile(self.save(self.graph([constant(ones), constant(ones + 1), add])),
-                                code=3)
-            self.assertIn("value 'k' is defined twice", text)
+            path = self.save(self.graph([constant(ones), add, constant(ones + 1)]))
+            self.expect_lenient(path, "node 'k' (Constant): value 'k' is defined twice, by "
+                                "constants that differ: the last one counts", {"x": X},
+                                X + ones + 1)
+            path = self.save(self.graph([add], [numpy_helper.from_array(ones, "k"),
+                                                numpy_helper.from_array(ones + 2, "k")]))
+            self.expect_lenient(path, "initializer 'k': value 'k' is defined twice, by constants "
+                                "that differ", {"x": X}, X + ones + 2)
+
+    def test_squeeze_of_no_axes(self):
+        node = helper.make_node("Squeeze", ["x", "axes"], ["y"], "s")
+        axes = numpy_helper.from_array(np.zeros(0, np.int64), "axes")
+        x = np.ones((1, 3, 1, 2), np.float32)
+        path = self.save(self.graph([node], [axes], {"x": x.shape}))
+        self.expect_lenient(path, "node 's' (Squeeze): the empty list of axes squeezes all dims of "
+                            "1", {"x": x}, x.squeeze())
+
+    def test_activations_in_another_case(self):
+        random = np.random.default_rng(5)
+        x, w, r = (random.standard_normal(shape).astype(np.float32)
+                   for shape in ((3, 2, 4), (1, 20, 4), (1, 20, 5)))
+        node = helper.make_node("LSTM", ["x", "w", "r"], ["", "y"], "l", hidden_size=5,
+                                activations=["sigmoid", "TANH", "Tanh"])
+        graph = self.graph([node], [numpy_helper.from_array(w, "w"),
+                                    numpy_helper.from_array(r, "r")], {"x": x.shape})
+        self.expect_lenient(self.save(graph), "node 'l' (LSTM): the activation 'sigmoid' is taken "
+                            "for 'Sigmoid'", {"x": x}, lstm(x, w, r)[None])
+
+    def test_split_with_absent_outputs(self):
+        sizes = numpy_helper.from_array(np.array([1, 2, 1], np.int64), "sizes")
+        node = helper.make_node("Split", ["x", "sizes"], ["y", "z"], "s", axis=2)
+        path = self.save(self.graph([node], [sizes], outputs=("y", "z")))
+        self.expect_lenient(path, "node 's' (Split): 1 of the 3 pieces have no output", {"x": X},
+                            X[:, :, :1])
+        np.testing.assert_array_equal(self.result("z"), X[:, :, 1:3])
+
+    def test_coefficients_left_over(self):
+        """Three classes, coefficients for four features, and two features."""
+        node = helper.make_node("LinearClassifier", ["x"], ["label", "y"], "c",
+                                domain="ai.onnx.ml", classlabels_ints=[0, 1, 2],
+                                coefficients=[0.1 * k - 0.5 for k in range(12)])
+        x = np.random.default_rng(3).standard_normal((5, 2)).astype(np.float32)
+        graph = self.graph([node], [], {"x": x.shape}, outputs=("y",))
+        path = self.save(graph, domains={"ai.onnx.ml": 1})
+        weights = (np.float32(0.1) * np.arange(6) - np.float32(0.5)).reshape(3, 2)
+        self.expect_lenient(path, "node 'c' (LinearClassifier): it has coefficients for 4 "
+                            "features, the input has 2: the first 6 count", {"x": x}, x @ weights.T)
+
+    def test_external_length_of_0(self):
+        weight = np.arange(400, dtype=np.float32).reshape(100, 4)
+        with open(self.path("w.bin"), "wb") as file:
+            file.write(bytes(64) + weight.tobytes())
+        tensor = TensorProto(name="w", data_type=1, dims=weight.shape, data_location=1)
+        for key, text in (("location", "w.bin"), ("offset", "64"), ("length", "0")):
+            tensor.external_data.add(key=key, value=text)
+        node = helper.make_node("Add", ["x", "w"], ["y"])
+        path = self.save(self.graph([node], [tensor], {"x": [1, 4]}))
+        self.expect_lenient(path, "tensor 'w' has the length 0 in its file: it ends where the file "
+                            "does", {"x": X[:1, 0]}, X[:1, 0] + weight)
 
     def normalised(self, scale, bias, axis, rms):
         axes = tuple(range(axis if axis >= 0 else X.ndim + axis, X.ndim))

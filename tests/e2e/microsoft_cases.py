@@ -10,7 +10,8 @@ OPSETS = {"opset": 17, "domains": {"com.microsoft": 1}}
 RANDOM = np.random.default_rng(7)
 DTYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float16): TensorProto.FLOAT16,
           np.dtype(np.int32): TensorProto.INT32, np.dtype(np.int64): TensorProto.INT64,
-          np.dtype(np.uint8): TensorProto.UINT8, np.dtype(np.int8): TensorProto.INT8}
+          np.dtype(np.uint8): TensorProto.UINT8, np.dtype(np.int8): TensorProto.INT8,
+          np.dtype(bool): TensorProto.BOOL}
 
 
 def normal(*dims):
@@ -323,6 +324,91 @@ def quantized_elementwise():
                axis=1)
     yield Case("dequantize", "DequantizeLinear", {"x": q, "s": per, "z": points},
                {"y": dequantize_columns(q, per, points)}, ("s", "z"), axis=1)
+
+
+def quantized_matrices():
+    a_scale, a_zero, out, out_zero = (np.float32(0.04), np.uint8(9), np.float32(0.3), np.uint8(100))
+    a = RANDOM.integers(0, 256, (3, 8)).astype(np.uint8)
+    b = RANDOM.integers(-128, 128, (8, 5)).astype(np.int8)
+    bias = RANDOM.integers(-900, 900, 5).astype(np.int32)
+    for name, b_scale, b_zero in (("one", np.float32(0.02), np.int8(3)),
+                                  ("columns", (normal(5)**2 * 0.05 + 0.01).astype(np.float32),
+                                   np.int8([1, -2, 3, 0, 5]))):
+        real = dequantize(a, a_scale, a_zero) @ dequantize_columns(b, b_scale, b_zero)
+        c = normal(5)
+        yield Case(f"to_float_{name}", "MatMulIntegerToFloat",
+                   {"a": a, "b": b, "as": a_scale, "bs": b_scale, "az": a_zero, "bz": b_zero,
+                    "c": c}, {"y": (real + c).astype(np.float32)},
+                   ("b", "as", "bs", "az", "bz", "c"))
+        for turned in (0, 1):
+            y = 0.5 * real + bias * (0.5 * a_scale * b_scale)
+            given = {"a": a.T if turned else a, "as": a_scale, "az": a_zero,
+                     "b": np.ascontiguousarray(b.T) if turned else b, "bs": b_scale, "bz": b_zero,
+                     "c": bias}
+            given["a"] = np.ascontiguousarray(given["a"])
+            constants = tuple(key for key in given if key != "a")
+            attributes = {"alpha": 0.5, "transA": turned, "transB": turned}
+            yield Case(f"qgemm_{name}_{turned}", "QGemm", given, {"y": y.astype(np.float32)},
+                       constants, **attributes)
+            yield Case(f"qgemm_{name}_{turned}_quantized", "QGemm",
+                       {**given, "ys": out, "yz": out_zero}, {"y": quantize(y, out, out_zero)},
+                       (*constants, "ys", "yz"), steps=1, **attributes)
+
+
+def forerunners():
+    """Operators that ONNX has in this or another form."""
+    x, y = normal(4, 6), normal(5, 6)
+    squares = ((x[:, None] - y[None])**2).sum(2)
+    yield Case("cdist", "CDist", {"x": x, "y": y}, {"z": squares})
+    yield Case("cdist_euclidean", "CDist", {"x": x, "y": y}, {"z": np.sqrt(squares)},
+               metric="euclidean")
+    for axis in (0, -1):
+        yield Case(f"expand_dims_{axis}", "ExpandDims", {"x": x, "axis": np.int32(axis)},
+                   {"y": np.expand_dims(x, axis)}, ("axis",))
+    yield Case("trilu", "Trilu", {"x": x, "k": None}, {"y": np.triu(x)})
+    yield Case("trilu_lower", "Trilu", {"x": x, "k": np.int64(1)}, {"y": np.tril(x, 1)}, ("k",),
+               upper=0)
+    yield Case("unique", "Unique", {"x": np.float32([2, 1, 1, 3, 4, 3])},
+               {"y": np.float32([2, 1, 3, 4]), "places": np.int64([0, 1, 1, 2, 3, 2]),
+                "counts": np.int64([1, 2, 2, 1])})
+    grid = np.float32([[[[-1, -1], [1, 1]], [[0, 0], [-1, 1]]]])
+    image = np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3)
+    for mode in ("bilinear", "nearest", "bicubic"):
+        yield Case(f"grid_{mode}", "GridSample", {"x": image, "grid": grid},
+                   {"y": np.float32([[[[0, 8], [4, 6]]]])}, mode=mode, align_corners=1)
+    pixels = RANDOM.integers(-128, 128, (2, 6, 8, 3)).astype(np.int8)
+    yield Case("nhwc_max_pool", "NhwcMaxPool", {"x": pixels},
+               {"y": pixels.reshape(2, 3, 2, 4, 2, 3).max((2, 4))}, kernel_shape=[2, 2],
+               strides=[2, 2])
+    keep = RANDOM.integers(0, 2, (3, 4)).astype(bool)
+    one, other = (RANDOM.integers(0, 256, (3, 4)).astype(np.uint8) for _ in range(2))
+    quantities = {"xs": np.float32(0.1), "xz": np.uint8(7), "ys": np.float32(0.2),
+                  "yz": np.uint8(90), "zs": np.float32(0.15), "zz": np.uint8(50)}
+    real = np.where(keep, dequantize(one, quantities["xs"], quantities["xz"]),
+                    dequantize(other, quantities["ys"], quantities["yz"]))
+    yield Case("where", "QLinearWhere",
+               {"keep": keep, "x": one, "xs": quantities["xs"], "xz": quantities["xz"], "y": other,
+                **{key: quantities[key] for key in ("ys", "yz", "zs", "zz")}},
+               {"z": quantize(real, quantities["zs"], quantities["zz"])}, tuple(quantities),
+               steps=1)
+
+
+def gathered_blocks():
+    """Rows of a table of bytes, or of two elements in a byte, in blocks of 16 along axis 1."""
+    at = np.int64([[5, 0], [3, 3]])
+    scales = RANDOM.uniform(0.01, 0.2, (6, 2)).astype(np.float32)
+    elements = RANDOM.integers(0, 256, (6, 32)).astype(np.uint8)
+    for bits, zeros in ((8, RANDOM.integers(100, 150, (6, 2)).astype(np.uint8)), (8, None),
+                        (4, None)):
+        table = elements >> (8 - bits)
+        offsets = np.full((6, 2), 1 << (bits - 1)) if zeros is None else zeros
+        real = ((table.astype(np.float32) - np.repeat(offsets, 16, 1)) *
+                np.repeat(scales, 16, 1)).astype(np.float32)
+        data = table if bits == 8 else table[:, ::2] | table[:, 1::2] << 4
+        yield Case(f"{bits}_bits_{zeros is None}", "GatherBlockQuantized",
+                   {"data": data, "at": at, "scales": scales, "zeros": zeros}, {"y": real[at]},
+                   ("data", "scales", *(["zeros"] if zeros is not None else [])),
+                   block_size=16, bits=bits)
 
 
 def dequantize_columns(q, scale, zero):
@@ -666,6 +752,6 @@ def group_query():
 
 def cases():
     for make in (normalizations, activations, products, quantized_products, quantized_cells,
-                 quantized_elementwise,
+                 quantized_elementwise, quantized_matrices, gathered_blocks, forerunners,
                  rotary, self_attention, multi_head, shared_buffers, decoder_masked, group_query):
         yield from make()

@@ -110,6 +110,22 @@ class OldOpsets(ProgramCase):
         self.expect(1, [helper.make_node("Split", ["x"], ["y", "b"], "split", axis=3)],
                     X[:, :, :, :2])
 
+    def test_layer_normalization(self):
+        """That of runtimes, before ONNX had one: the result has the dtype of the scale."""
+        half = X.astype(np.float16)
+        scale = np.linspace(0.5, 2, X.shape[3]).astype(np.float32)
+        wide = half.astype(np.float32)
+        variance = wide.var(-1, keepdims=True)
+        expected = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(variance + 1e-5) * scale
+        nodes = [helper.make_node("Cast", ["x"], ["h"], "half", to=int(TensorProto.FLOAT16)),
+                 node("LayerNormalization", ["h", "scale"], axis=-1)]
+        self.expect(12, nodes, expected.astype(np.float32), {"scale": scale})
+
+    def test_split_in_unequal_pieces(self):
+        """Before opset 18 pieces without sizes are equal."""
+        odd = helper.make_node("Split", ["x"], ["y", "b"], "split", axis=1)
+        self.refuse(13, odd, 3, "node 'split' (Split): elements to split in equal pieces are 3")
+
     def test_tile(self):
         self.expect(1, node("Tile", ["x", "tiles", "axis"]), np.tile(X, (1, 1, 3, 1)),
                     {"tiles": np.float32(3), "axis": np.float32(2)})

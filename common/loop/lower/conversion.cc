@@ -8,15 +8,18 @@
 namespace sluice::loop {
 namespace {
 
-// A result of 16 bits is rounded by the caller (Lowering::element).
+// A result of 16 bits is rounded by the caller (Lowering::element). Floats become integers by
+// truncation, those of 4 and 2 bits by rounding half to even.
 Result<InstructionId> cast(Lowering& l, const Node& node, size_t, const Index& index) {
   const DType from = node.input(0)->type().dtype, to = node.output().type().dtype;
   if (from == to) return l.element(*node.input(0), index);
   // f32 has no normal number for the least one of E8M0.
   const bool is_wide = from == DType::kF8E8M0 && register_dtype(to) != DType::kF32;
-  SLUICE_ASSIGN(const InstructionId x,
+  SLUICE_ASSIGN(InstructionId x,
                 number_of_element(l, *node.input(0), index,
                                   is_wide || to == DType::kF64 ? DType::kF64 : DType::kF32));
+  if (dtype_is_integer(to) && dtype_bits(to) < 8 && dtype_is_float(l.dtype_of(x)))
+    x = l.scalar(ScalarOp::kRound, x);
   return is_narrow(to) ? narrowed(l, to, x, narrowing_of(node)) : l.cast(x, register_dtype(to));
 }
 

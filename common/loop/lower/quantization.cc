@@ -1,4 +1,6 @@
 // Conversions between real numbers and integers of 2 to 32 bits or floats of 4 and 8 bits.
+#include "common/ops/quantization.h"
+
 #include <algorithm>
 
 #include "common/loop/lower/families.h"
@@ -41,8 +43,8 @@ bool has_no_shift(const Node& node) {
 
 // ---- QuantizeLinear
 
-// x / scale, rounded to f32 whatever the dtypes are. A scale of E8M0 may be less than the least
-// normal f32.
+// x / scale, rounded to f32 whatever the dtypes are, and to what ratio_dtype says. A scale of E8M0
+// may be less than the least normal f32.
 Result<Id> ratio(Lowering& l, const Node& node, const Index& index) {
   SLUICE_ASSIGN(Id x, l.element(*node.input(0), index));
   const bool is_wide = node.input(1)->type().dtype == DType::kF8E8M0;
@@ -50,7 +52,11 @@ Result<Id> ratio(Lowering& l, const Node& node, const Index& index) {
   SLUICE_ASSIGN(const Id scale, parameter(l, node, 1, index, real));
   if (dtype_bits(l.dtype_of(x)) == 64) x = l.cast(x, DType::kF64);
   x = l.cast(l.cast(x, DType::kF32), real);
-  return l.cast(div(l, x, l.cast(l.cast(scale, DType::kF32), real)), DType::kF32);
+  const Id quotient = l.cast(div(l, x, l.cast(l.cast(scale, DType::kF32), real)), DType::kF32);
+  const DType dtype = ratio_dtype(node);
+  if (dtype == DType::kF32) return quotient;
+  return l.scalar(dtype == DType::kF16 ? ScalarOp::kRoundToHalf : ScalarOp::kRoundToBfloat,
+                  quotient);
 }
 
 // Computes x / scale + zero point as a float of 8 or 4 bits.

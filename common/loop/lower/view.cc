@@ -5,6 +5,7 @@
 #include "common/loop/lower/families.h"
 #include "common/loop/lower/reasons.h"
 #include "common/ops/attributes.h"
+#include "common/ops/of_shapes.h"
 
 namespace sluice::loop {
 namespace {
@@ -63,6 +64,7 @@ std::string expand_reason(const Node& node) {
     if (!is_one && x[axis] != y[y.size() - x.size() + axis])
       return "whether a dim is expanded is known only while running";
   }
+  if (!is_of_shapes(*node.input(1))) return "the shape to expand to is data of the run";
   return {};
 }
 

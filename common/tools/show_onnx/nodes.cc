@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "common/ir/module.h"
+#include "common/ops/attributes.h"
 #include "common/tools/show_onnx/forms.h"
 #include "common/tools/show_onnx/values.h"
 
@@ -25,6 +26,12 @@ size_t captured_count(const Node& node) {
   const std::vector<GraphId> bodies = node.bodies();
   if (bodies.empty() || called_id(node) >= 0) return 0;
   return std::min<size_t>(node.graph().module().graph(bodies[0]).captures, node.input_count());
+}
+
+// Returns true for a Split in equal pieces, which newer opsets want to be said.
+bool is_split_evenly(const Node& node) {
+  return node.op() == Op::kSplit && node.input(1) == nullptr &&
+         !node.has(attributes::Split::num_outputs);
 }
 
 bool takes_axes_as_attribute(const Node& node, int opset) {
@@ -96,7 +103,7 @@ void NodeWriter::write_operands(const Node& node, OnnxScope& scope, onnx::NodePr
 
 // Returns true for an attribute that has another form, or did not exist in earlier opsets.
 bool NodeWriter::is_left_out(const Node& node, std::string_view attribute) const {
-  if (called_id(node) >= 0) return true;
+  if (called_id(node) >= 0 || attribute == attributes::Attention::hidden_score.name) return true;
   if (takes_axes_as_attribute(node, opset)) return attribute == "noop_with_empty_axes";
   return opset < kInputAxes && node.op() == Op::kSplit && attribute == "num_outputs";
 }
@@ -112,6 +119,11 @@ void NodeWriter::write_attributes(const Node& node, OnnxScope& scope,
     const bool is_old_mode =
         node.op() == Op::kGridSample && opset >= kLinearModes && attribute.s().starts_with("bi");
     if (is_old_mode) attribute.set_s(attribute.s() == "bilinear" ? "linear" : "cubic");
+  }
+  if (is_split_evenly(node) && opset >= kInputAxes) {
+    onnx::AttributeProto& attribute = *proto.add_attribute();
+    attribute.set_name(std::string(attributes::Split::num_outputs.name));
+    write_attribute(static_cast<int64_t>(node.output_count()), node, scope, attribute);
   }
 }
 

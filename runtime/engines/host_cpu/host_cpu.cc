@@ -21,6 +21,7 @@ struct HostGraph {
   Module module;
   std::vector<const Node*> nodes;   // of the root graph, by id
   std::vector<uint32_t> positions;  // of its nodes, by id
+  RequirementsOf requirements;
 };
 
 // Replaces constants in the file "/weights" by those of the weights segment.
@@ -54,6 +55,7 @@ Result<std::shared_ptr<void>> open_graph(std::span<const std::byte> bytes,
   SLUICE_TRY(find_weights(graph->module, weights));
   graph->nodes.resize(graph->module.root().node_limit(), nullptr);
   graph->positions.resize(graph->nodes.size(), 0);
+  graph->requirements = requirements_of_symbols(graph->module);
   uint32_t position = 0;
   for (const Node& node : graph->module.root().nodes()) {
     graph->nodes[static_cast<size_t>(node.id())] = &node;
@@ -276,7 +278,7 @@ Result<std::vector<HostValue>> run_graph(const std::shared_ptr<void>& opened,
     operands.push_back(is_tensor ? EvalInput{view_of(input.tensors[0]), nullptr}
                                  : EvalInput{{}, &values.emplace_back(to_eval(input))});
   }
-  GraphWalk walk(graph.module.root(), graph.positions, hooks);
+  GraphWalk walk(graph.module.root(), graph.positions, graph.requirements, hooks);
   for (size_t i = 0; i < inputs.size(); ++i) walk.bind_input(i, inputs[i]);
   const NodeRunner runner{
       [&](const Node& node) { return walk.takes(node); },
@@ -287,6 +289,7 @@ Result<std::vector<HostValue>> run_graph(const std::shared_ptr<void>& opened,
   options.elsewhere = &runner;
   SLUICE_ASSIGN(const std::vector<EvalValue> results,
                 evaluate_graph_on(graph.module.root(), operands, options));
+  SLUICE_TRY(walk.sizes_fit());
   if (counted) counted->report(graph.positions, hooks);
   std::vector<HostValue> outputs;
   for (const EvalValue& result : results) outputs.push_back(from_eval(result));

@@ -5,6 +5,7 @@
 
 #include "common/ir/module.h"
 #include "common/ops/attributes.h"
+#include "common/symbolic/any_symbol.h"
 
 namespace sluice {
 namespace {
@@ -26,34 +27,73 @@ bool is_aligned(const std::byte* data) {
 
 }  // namespace
 
-void SymbolValues::bind(const Type& type, std::span<const int64_t> dims) {
+RequirementsOf requirements_of_symbols(const Module& module) {
+  RequirementsOf found(module.expressions.symbol_count());
+  uint32_t index = 0;
+  for (const Requirement& each : module.requirements.rows()) {
+    const auto add = [&](SymbolId symbol) {
+      std::vector<uint32_t>& of = found[static_cast<size_t>(symbol)];
+      if (of.empty() || of.back() != index) of.push_back(index);
+      return false;
+    };
+    any_symbol(module.expressions, each.a, add);
+    any_symbol(module.expressions, each.b, add);
+    ++index;
+  }
+  return found;
+}
+
+Result<void> SymbolValues::bind(const Value& value, std::span<const int64_t> dims) {
+  const Type& type = value.type();
   for (size_t axis = 0; axis < std::min(type.dims.size(), dims.size()); ++axis) {
     if (!type.dims[axis].is_expression()) continue;
-    const Expression& e = expressions_[static_cast<ExpressionId>(type.dims[axis].value)];
+    const Expression& e = module_.expressions[static_cast<ExpressionId>(type.dims[axis].value)];
     if (e.op != ExpressionOp::kSymbol) continue;
     int64_t& known = values_[static_cast<size_t>(e.value)];
-    if (known == kOpen) known = dims[axis];
+    if (known != kOpen) continue;
+    known = dims[axis];
+    SLUICE_TRY(check(static_cast<SymbolId>(e.value), value, axis));
   }
+  return {};
+}
+
+// Checks a symbol that was just bound to a dim.
+Result<void> SymbolValues::check(SymbolId id, const Value& value, size_t axis) const {
+  const Symbol& symbol = module_.expressions.symbol(id);
+  const int64_t size = values_[static_cast<size_t>(id)];
+  if (size < symbol.low || size > symbol.high || size % symbol.divisor != 0) {
+    return make_error(ErrorCode::kBadShape,
+                      "dim {} of '{}' is {}, the nodes that read it take {} to {}, multiples of {}",
+                      axis, value.name(), size, symbol.low, symbol.high, symbol.divisor);
+  }
+  for (const uint32_t index : requirements_[static_cast<size_t>(id)]) {
+    const Requirement& requirement = module_.requirements.rows()[index];
+    const auto a = this->value(requirement.a), b = this->value(requirement.b);
+    if (!a || !b || *a == *b) continue;
+    return make_error(ErrorCode::kBadShape, "{} differ: {} and {}", requirement.words, *a, *b);
+  }
+  return {};
+}
+
+std::optional<int64_t> SymbolValues::value(ExpressionId id) const {
+  bool is_bound = true;
+  const auto value = module_.expressions.evaluate(id, [&](SymbolId symbol) {
+    const int64_t known = values_[static_cast<size_t>(symbol)];
+    is_bound = is_bound && known != kOpen;
+    return known;
+  });
+  return value && is_bound ? std::optional(*value) : std::nullopt;
 }
 
 std::optional<std::vector<int64_t>> SymbolValues::extents(const Type& type) const {
   if (type.is_fixed()) return type.extents();
   if (type.has_unknown()) return std::nullopt;
   std::vector<int64_t> extents;
-  bool is_bound = true;
   for (const Dim& dim : type.dims) {
-    if (dim.is_fixed()) {
-      extents.push_back(dim.value);
-      continue;
-    }
-    const auto value =
-        expressions_.evaluate(static_cast<ExpressionId>(dim.value), [&](SymbolId symbol) {
-          const int64_t known = values_[static_cast<size_t>(symbol)];
-          is_bound = is_bound && known != kOpen;
-          return known;
-        });
-    if (!value || *value < 0 || !is_bound) return std::nullopt;
-    extents.push_back(*value);
+    const auto extent =
+        dim.is_fixed() ? dim.value : this->value(static_cast<ExpressionId>(dim.value));
+    if (!extent || *extent < 0) return std::nullopt;
+    extents.push_back(*extent);
   }
   return extents;
 }
@@ -72,11 +112,16 @@ struct GraphWalk::Operands {
 
 void GraphWalk::bind_input(size_t index, const HostValue& value) {
   if (value.tensors.size() == 1)
-    symbols_.bind(graph_.inputs()[index]->type(), value.tensors[0].dims);
+    note(symbols_.bind(*graph_.inputs()[index], value.tensors[0].dims));
 }
 
 void GraphWalk::note(const Value& value, const EvalValue& made) {
-  if (made.tensor != nullptr) symbols_.bind(value.type(), made.tensor->dims);
+  if (made.tensor != nullptr) note(symbols_.bind(value, made.tensor->dims));
+}
+
+// Keeps the first error.
+void GraphWalk::note(Result<void> bound) {
+  if (!bound && sizes_fit_) sizes_fit_ = std::move(bound);
 }
 
 uint32_t GraphWalk::kernel_of(const Node& node) const {
@@ -87,6 +132,7 @@ uint32_t GraphWalk::kernel_of(const Node& node) const {
 
 Result<std::vector<EvalValue>> GraphWalk::run(const Node& node,
                                               std::span<const TensorView> inputs) {
+  if (!sizes_fit_) return sizes_fit_.error();
   return is_call(node) ? call_part(node, inputs) : launch(node, inputs);
 }
 

@@ -121,6 +121,18 @@ void ModelEmitter::emit_symbols(const Graph& graph) {
   }
 }
 
+// Emits the requirements on dims of inputs. The walk over the root graph compares the others.
+void ModelEmitter::emit_requirements() {
+  for (const Requirement& each : module_.requirements.rows()) {
+    const uint32_t a = size_index(each.a), b = size_index(each.b);
+    if (a == 0 || b == 0) continue;
+    pb::SizesDef& sizes = *model_.mutable_sizes();
+    sizes.add_required_a(a - 1);
+    sizes.add_required_b(b - 1);
+    sizes.add_required_words(each.words);
+  }
+}
+
 uint32_t ModelEmitter::size_index(ExpressionId id) {
   if (const auto found = sizes_.find(id); found != sizes_.end()) return found->second;
   const Expression& expression = module_.expressions[id];
@@ -203,7 +215,8 @@ uint32_t ModelEmitter::storage_index(const StorageMap& map) {
 
 Result<void> ModelEmitter::emit_signature(const Graph& graph, bool has_symbolic) {
   SLUICE_TRY(emit_header());
-  if (has_symbolic) emit_symbols(graph);
+  const bool has_sizes = has_symbolic || !module_.requirements.rows().empty();
+  if (has_sizes) emit_symbols(graph);
   std::string refused;
   std::map<std::string, int> named;
   const auto emit = [&](const Value& value, Bindings& bindings, const std::string& name) {
@@ -224,6 +237,7 @@ Result<void> ModelEmitter::emit_signature(const Graph& graph, bool has_symbolic)
     emit(*output, *model_.mutable_outputs(),
          before == 0 ? output->name() : fmt::format("{}~{}", output->name(), before));
   }
+  if (has_sizes) emit_requirements();
   SLUICE_ASSIGN(const std::vector<State> states, find_states(graph, state_option(module_)));
   for (const State& state : states) {
     pb::StateDef& def = *model_.add_states();

@@ -52,6 +52,7 @@ class ModelEmitter {
   void emit_fused_values(const Node& node, uint32_t index);
   uint32_t kernel_index(KernelId id);
   void emit_symbols(const Graph& graph);
+  void emit_requirements();
   Result<void> emit_states(const Node& call, pb::FixedPart& part);
   void emit_tensor(const Type& type, pb::TypeDef& def);
   uint32_t size_index(ExpressionId id);

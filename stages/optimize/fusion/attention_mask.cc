@@ -88,7 +88,7 @@ std::optional<double> read_causal(TriangleReader& triangles, const ScoreStep& st
 
 // Returns whether the mask says the same as the step, which other steps accompany.
 bool is_exact(const ScoreStep& step, bool is_alone) {
-  return !is_hiding(step) || step.hidden <= kAbsorbing || (is_alone && step.hidden <= kHidden);
+  return !is_hiding(step) || step.hidden <= kAbsorbing || (is_alone && std::isfinite(step.hidden));
 }
 
 // Moves steps that hide the keys after each query's own into is_causal: a number other than -inf
@@ -139,7 +139,7 @@ Value& aligned(NodeMaker& make, const ScoreStep& step, Value& operand, const Sco
                   Type::tensor(operand.type().dtype, std::move(dims)));
 }
 
-// Returns where the conditions of all steps, which hide keys by -inf, leave them visible.
+// Returns where the conditions of all steps, which hide keys by one number, leave them visible.
 Value& make_visible(NodeMaker& make, const AttentionMask& mask, const ScoreSizes& scores) {
   Value* visible = nullptr;
   for (const ScoreStep& step : mask.steps) {
@@ -153,9 +153,7 @@ Value& make_visible(NodeMaker& make, const AttentionMask& mask, const ScoreSizes
 
 Value& hide(NodeMaker& make, const ScoreStep& step, Value& condition, Value* mask) {
   Value& visible = mask == nullptr ? make.number(0) : *mask;
-  const double lowest = std::numeric_limits<float>::lowest();
-  const bool absorbs = step.hidden <= kAbsorbing;
-  Value& hidden = make.number(static_cast<float>(absorbs ? step.hidden : lowest));
+  Value& hidden = make.number(static_cast<float>(step.hidden));
   const std::vector<Value*> operands = step.hides ? std::vector{&condition, &hidden, &visible}
                                                   : std::vector{&condition, &visible, &hidden};
   return make.elementwise(Op::kWhere, operands, DType::kF32);
@@ -172,14 +170,16 @@ std::optional<AttentionMask> read_attention_mask(TriangleReader& triangles,
   const bool all_exact =
       std::all_of(mask.steps.begin(), mask.steps.end(),
                   [&](const ScoreStep& step) { return is_exact(step, is_alone); });
-  return all_exact && are_mask_operands(mask.steps, scores) ? std::optional(mask) : std::nullopt;
+  if (!all_exact || !are_mask_operands(mask.steps, scores)) return std::nullopt;
+  if (is_alone && is_hiding(mask.steps[0])) mask.hidden_score = mask.steps[0].hidden;
+  return mask;
 }
 
 Value* make_attention_mask(NodeMaker& make, const AttentionMask& mask, const ScoreSizes& scores) {
   if (mask.steps.empty()) return nullptr;
-  const bool all_hide =
-      std::all_of(mask.steps.begin(), mask.steps.end(),
-                  [](const ScoreStep& step) { return is_hiding(step) && std::isinf(step.hidden); });
+  const bool all_hide = std::all_of(
+      mask.steps.begin(), mask.steps.end(),
+      [&](const ScoreStep& step) { return is_hiding(step) && step.hidden == mask.hidden_score; });
   if (all_hide) return &make_visible(make, mask, scores);
   const bool is_alone = mask.steps.size() == 1;
   Value* value = nullptr;

@@ -1,6 +1,7 @@
 // Says in Attention's terms what hides keys and adds to scores: is_causal and one mask.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -12,17 +13,17 @@ namespace sluice {
 
 struct AttentionMask {
   bool is_causal = false;
-  std::vector<ScoreStep> steps;  // which the mask does to zeros
+  double hidden_score = -std::numeric_limits<double>::infinity();  // where a mask of bools is false
+  std::vector<ScoreStep> steps;                                    // which the mask does to zeros
 };
 
 // Reads the steps for scores [batch, heads, queries, keys]. Returns nothing where no mask has the
 // same effect, and where the mask would be as large as the scores although no step's operand is.
 //
 // The mask is what the steps make of zeros. That adds the same to visible keys; a hidden key has a
-// number that absorbs its score. Where rows may be hidden whole, a number that is too small for
-// that is taken only where nothing else is added, so that such a row has equal weights as before,
-// and -inf, of which a softmax of a whole row is NaN, becomes a row of zeros. Each row of a causal
-// mask sees its own key.
+// number that absorbs its score, or is false in a mask of bools, whose score AttentionMask names:
+// so it is where a finite number is all that the steps change. Each row of a causal mask sees its
+// own key, whose score is taken to be larger than the number for the others.
 std::optional<AttentionMask> read_attention_mask(TriangleReader& triangles,
                                                  const std::vector<ScoreStep>& steps,
                                                  const std::vector<Dim>& scores);

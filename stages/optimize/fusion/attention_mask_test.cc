@@ -11,8 +11,9 @@ TEST(AttentionMask, AddedMasks) {
   for (const char* mask : {"f32[2, 1, 1, 4]", "f32[1, 3, 4, 4]", "f32[4, 4]", "f32[4]",
                            "f32[2, 3, 4, 4]", "f32[3, 1, 4]", "f32[4, 1]"}) {
     for (const char* sum : {"Add(%s, %m)", "Add(%m, %s)"})
-      expect_attention("", "  %t: f32[2, 3, 4, 4] = " + std::string(sum) + "\n", " {scale = 1.0}",
-                       "", ", %m: " + std::string(mask), ", %m");
+      expect_attention("", "  %t: f32[2, 3, 4, 4] = " + std::string(sum) + "\n",
+                       " {hidden_score = -inf, scale = 1.0}", "", ", %m: " + std::string(mask),
+                       ", %m");
   }
 }
 
@@ -21,10 +22,12 @@ TEST(AttentionMask, SeveralMasks) {
   const std::string nodes = R"(  %a: f32[2, 3, 4, 4] = Add(%s, %m)
   %t: f32[2, 3, 4, 4] = Add(%a, %n)
 )";
-  expect_attention("", nodes, " {scale = 1.0}", "  %0: f32[2, 1, 4, 4] = Add(%m, %n)\n",
-                   ", %m: f32[2, 1, 1, 4], %n: f32[4, 4]", ", %0");
-  expect_attention("", nodes, " {scale = 1.0}", "  %0: f32[1, 3, 4, 4] = Add(%m, %n)\n",
-                   ", %m: f32[1, 3, 4, 4], %n: f32[4]", ", %0");
+  expect_attention("", nodes, " {hidden_score = -inf, scale = 1.0}",
+                   "  %0: f32[2, 1, 4, 4] = Add(%m, %n)\n", ", %m: f32[2, 1, 1, 4], %n: f32[4, 4]",
+                   ", %0");
+  expect_attention("", nodes, " {hidden_score = -inf, scale = 1.0}",
+                   "  %0: f32[1, 3, 4, 4] = Add(%m, %n)\n", ", %m: f32[1, 3, 4, 4], %n: f32[4]",
+                   ", %0");
   expect_kept(std::string(kInputs) + ", %m: f32[2, 1, 1, 4], %n: f32[1, 3, 4, 4]",
               around("", nodes));
 }
@@ -35,19 +38,21 @@ TEST(AttentionMask, HiddenByInfinityIsAMaskOfBools) {
     const std::string condition = constant("z", threshold);
     expect_attention(condition + constant("h", "-inf"),
                      std::string(kCondition) + "  %t: f32[2, 3, 4, 4] = " + choice + "\n",
-                     " {scale = 1.0}", condition + kCondition + kept, kConditionInput, mask);
+                     " {hidden_score = -inf, scale = 1.0}", condition + kCondition + kept,
+                     kConditionInput, mask);
   };
   expect("1", "Where(%b, %s, %h)", "", ", %b");
   expect("-1", "Where(%b, %h, %s)", "  %0: bool[2, 1, 4, 4] = Not(%b)\n", ", %0");
 }
 
-// The lowest float absorbs scores: a row that is hidden whole has equal weights, as before.
-TEST(AttentionMask, HiddenByTheLowestFloatIsAMaskOfFloats) {
-  for (const char* lowest : {"-3.4028235e+38", "-1e+09", "-10000"}) {
-    const std::string constants = constant("z", "-1") + constant("h", lowest);
-    expect_fused(
-        kInputs + std::string(kConditionInput),
-        around(constants, std::string(kCondition) + "  %t: f32[2, 3, 4, 4] = Where(%b, %s, %h)\n"));
+// A row that is hidden whole has equal weights, and a lower score stays lower than hidden ones.
+TEST(AttentionMask, HiddenByAFiniteNumberKeepsTheNumber) {
+  for (const char* number : {"-3.4028235e+38", "-1000000000.0", "-10000.0", "-100.0"}) {
+    const std::string condition = constant("z", "1");
+    expect_attention(condition + constant("h", number),
+                     std::string(kCondition) + "  %t: f32[2, 3, 4, 4] = Where(%b, %s, %h)\n",
+                     " {hidden_score = " + std::string(number) + ", scale = 1.0}",
+                     condition + kCondition, kConditionInput, ", %b");
   }
 }
 
@@ -71,10 +76,6 @@ TEST(AttentionMask, HiddenByASmallNumberStaysBesideOtherMasks) {
                        "  %b: bool[2, 1, 4, 4] = Cast(%m) {to = 9}\n"
                        "  %a: f32[2, 3, 4, 4] = Where(%b, %h, %s)\n"
                        "  %t: f32[2, 3, 4, 4] = Add(%a, %n)\n"));
-  expect_kept(kInputs + std::string(", %m: f32[2, 1, 4, 4]"),
-              around(constant("h", "-100"),
-                     "  %b: bool[2, 1, 4, 4] = Cast(%m) {to = 9}\n"
-                     "  %t: f32[2, 3, 4, 4] = Where(%b, %h, %s)\n"));
 }
 
 constexpr char kTriangle[] =
@@ -114,7 +115,8 @@ TEST(AttentionMask, CausalBesideAMask) {
   const std::string nodes = R"(  %1: f32[2, 3, 4, 4] = Where(%l, %s, %h)
   %t: f32[2, 3, 4, 4] = Add(%1, %m)
 )";
-  expect_attention(kTriangle + constant("h", "-inf"), nodes, " {is_causal = 1, scale = 1.0}", "",
+  expect_attention(kTriangle + constant("h", "-inf"), nodes,
+                   " {hidden_score = -inf, is_causal = 1, scale = 1.0}", "",
                    ", %m: f32[2, 1, 1, 4]", ", %m");
   expect_fused(kInputs + std::string(", %m: f32[2, 1, 1, 4]"),
                around(kTriangle + constant("h", "-3.4028235e+38"), nodes));
@@ -136,7 +138,7 @@ TEST(AttentionMask, ATriangleOfOtherSizesIsAMask) {
 )"),
       graph_of(inputs,
                R"(  %l = constant bool[1, 1, 2, 4] [true, true, true, false, true, true, true, true]
-  %y: f32[2, 3, 2, 8] = Attention(%q, %k, %v, %l) {scale = 1.0}
+  %y: f32[2, 3, 2, 8] = Attention(%q, %k, %v, %l) {hidden_score = -inf, scale = 1.0}
 )"));
 }
 
@@ -185,7 +187,7 @@ TEST(AttentionMask, LayersShareAMask) {
              ": f32[2, 3, 4, 4] = Softmax(%v" + l + ")\n" + "  %y" + l +
              ": f32[2, 3, 4, 8] = MatMul(%w" + l + ", " + x + ")\n";
     after += "  %y" + l + ": f32[2, 3, 4, 8] = Attention(" + x + ", " + x + ", " + x +
-             ", %0) {scale = 1.0}\n";
+             ", %0) {hidden_score = -inf, scale = 1.0}\n";
   }
   const std::string inputs = "%q: f32[2, 3, 4, 8], %m: f32[2, 1, 4, 4], %n: f32[4]";
   expect_rewrite(fuse_attention, graph_of(inputs, nodes, "%yb"), graph_of(inputs, after, "%yb"));
@@ -216,7 +218,7 @@ graph @main(%q: f32[1, 3, 2, 16], %k: f32[1, 3, S, 16], %v: f32[1, 3, S, 8], %m:
   %3: i64[1] = Shape(%k) {end = 3, start = 2}
   %4: i64[2] = Concat(%2, %3) {axis = 0}
   %5: f32[2, S] = Expand(%c, %4)
-  %y: f32[1, 3, 2, 8] = Attention(%q, %k, %v, %5) {scale = 1.0}
+  %y: f32[1, 3, 2, 8] = Attention(%q, %k, %v, %5) {hidden_score = -inf, scale = 1.0}
 }
 )");
 }

@@ -10,13 +10,15 @@
 namespace sluice {
 namespace {
 
-// Returns the softmax over the last axis whose weights are the value, perhaps with zeros for NaN.
-const Node* find_softmax(Value& weights) {
+// Returns the softmax over the last axis whose weights are the value. zeros_nan: with zeros for
+// NaN.
+const Node* find_softmax(Value& weights, bool& zeros_nan) {
   const Value* at = &behind_float_casts(weights);
   if (const Node* choice = find_maker(at, Op::kWhere)) {
     const Node* test = find_maker(choice->input(0), Op::kIsNaN);
     if (test == nullptr || test->input(0) != choice->input(2) || find_number(choice->input(1)) != 0)
       return nullptr;
+    zeros_nan = true;
     at = &behind_float_casts(*choice->input(2));
   }
   const Node* softmax = find_maker(at, Op::kSoftmax);
@@ -98,7 +100,8 @@ bool has_rows_of(const Type& result, const Type& weights, const std::vector<Dim>
 }  // namespace
 
 std::optional<FoundAttention> find_attention(TriangleReader& triangles, const Node& last) {
-  const Node* softmax = find_softmax(*last.input(0));
+  bool zeros_nan = false;
+  const Node* softmax = find_softmax(*last.input(0), zeros_nan);
   auto scores = softmax == nullptr ? std::nullopt : read_attention_scores(*softmax->input(0));
   if (!scores) return std::nullopt;
   const Type &product = scores->product->output().type(), &result = last.output().type();
@@ -110,6 +113,7 @@ std::optional<FoundAttention> find_attention(TriangleReader& triangles, const No
   auto mask = read_attention_mask(triangles, scores->steps, found.by_head);
   if (!mask || !read_operands(last, found)) return std::nullopt;
   found.mask = *mask;
+  found.zeros_nan = zeros_nan;
   return found;
 }
 

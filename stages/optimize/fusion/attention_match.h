@@ -16,6 +16,7 @@ struct FoundAttention {
   std::vector<Dim> by_head;  // [batch, heads, queries, keys]
   AttentionOperand q, k, v;
   AttentionMask mask;
+  bool zeros_nan = false;  // weights that are NaN are made 0
 };
 
 // Reads all that the product of weights and values depends on. Returns nothing where it is no

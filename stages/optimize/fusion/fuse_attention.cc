@@ -12,8 +12,9 @@
 // [batch, length, heads * size], without a Transpose.
 //
 // Legal because the operator means these formulas (common/eval/attention.cc), in f32 where the
-// nodes round between. A row that sees no key becomes zeros instead of NaN. No scores or weights
-// may be read elsewhere, sizes must fit each other for sure, and nodes that an annotation places or
+// nodes round between. The attribute hidden_score, which ONNX does not have, is set where a mask is
+// read: a row that sees no key is NaN then, as its softmax is. No scores or weights may be read
+// elsewhere, sizes must fit each other for sure, and nodes that an annotation places or
 // keeps stay. A Concat with keys and values of the past stays before the node.
 //
 // Must run before the fusion of epilogues, which would hide the scale in the body of a product.
@@ -75,6 +76,10 @@ void set_attributes(Node& node, const FoundAttention& found, bool is_flat) {
     node.set(attributes::Attention::scale, static_cast<float>(scale));
   if (found.scores.softcap != 0)
     node.set(attributes::Attention::softcap, static_cast<float>(found.scores.softcap));
+  const bool is_as_written = !found.zeros_nan || std::isfinite(found.mask.hidden_score);
+  if (!found.mask.steps.empty() && is_as_written) {
+    node.set(attributes::Attention::hidden_score, static_cast<float>(found.mask.hidden_score));
+  }
   if (found.mask.is_causal) node.set(attributes::Attention::is_causal, int64_t{1});
   if (!is_flat) return;
   node.set(attributes::Attention::q_num_heads, found.q.dims[1].value);

@@ -65,8 +65,9 @@ TEST(FuseAttention, Halves) {
   %1: half[2, 3, 4, 4] = Mul(%s, %c)
   %t: half[2, 3, 4, 4] = Add(%1, %m)
 )");
-    const std::string after = graph_of(
-        inputs, typed("  %y: half[2, 3, 4, 8] = Attention(%q, %k, %v, %m) {scale = 0.125}\n"));
+    const std::string after =
+        graph_of(inputs, typed("  %y: half[2, 3, 4, 8] = Attention(%q, %k, %v, %m) {hidden_score = "
+                               "-inf, scale = 0.125}\n"));
     expect_rewrite(fuse_attention,
                    graph_of(inputs, scores + typed(R"(  %w: half[2, 3, 4, 4] = Softmax(%t)
   %y: half[2, 3, 4, 8] = MatMul(%w, %v)
@@ -102,13 +103,14 @@ TEST(FuseAttention, ZerosForRowsOfNaN) {
 TEST(FuseAttention, FlatOperands) {
   const std::string inputs =
       "%q: f32[2, 5, 12], %k: f32[2, 7, 12], %v: f32[2, 7, 12], %m: f32[2, 1, 1, 7]";
-  expect_rewrite(fuse_attention,
-                 graph_of(inputs, R"(  %split = constant i64[4] [0, 0, 3, 4]
+  expect_rewrite(
+      fuse_attention,
+      graph_of(inputs, R"(  %split = constant i64[4] [0, 0, 3, 4]
   %join = constant i64[3] [0, 0, 12]
   %c = constant f32[] [2]
-)" + split_heads("q", "2", "5") + split_heads("k", "2", "7", true) +
-                                      split_heads("v", "2", "7") +
-                                      R"(  %s: f32[2, 3, 5, 7] = MatMul(%qh, %kh)
+)" + split_heads("q", "2", "5") +
+                           split_heads("k", "2", "7", true) + split_heads("v", "2", "7") +
+                           R"(  %s: f32[2, 3, 5, 7] = MatMul(%qh, %kh)
   %1: f32[2, 3, 5, 7] = Div(%s, %c)
   %t: f32[2, 3, 5, 7] = Add(%1, %m)
   %w: f32[2, 3, 5, 7] = Softmax(%t) {axis = -1}
@@ -116,9 +118,10 @@ TEST(FuseAttention, FlatOperands) {
   %y4: f32[2, 5, 3, 4] = Transpose(%yh) {perm = [0, 2, 1, 3]}
   %y: f32[2, 5, 12] = Reshape(%y4, %join)
 )"),
-                 graph_of(inputs,
-                          "  %y: f32[2, 5, 12] = Attention(%q, %k, %v, %m) {kv_num_heads = 3, "
-                          "q_num_heads = 3}\n"));
+      graph_of(
+          inputs,
+          "  %y: f32[2, 5, 12] = Attention(%q, %k, %v, %m) {hidden_score = -inf, kv_num_heads = 3, "
+          "q_num_heads = 3}\n"));
 }
 
 // The same where rows of all sequences are one axis, and the scale is between view and Transpose.
@@ -258,7 +261,8 @@ TEST(FuseAttention, OneHeadOfKeys) {
 TEST(FuseAttention, BatchAndHeadsInOneAxis) {
   const std::string inputs =
       "%q: f32[2, 5, 12], %k: f32[2, 7, 12], %v: f32[2, 7, 12], %m: f32[2, 1, 5, 7]";
-  expect_rewrite(fuse_attention, graph_of(inputs, R"(  %split = constant i64[4] [0, 0, 3, 4]
+  expect_rewrite(
+      fuse_attention, graph_of(inputs, R"(  %split = constant i64[4] [0, 0, 3, 4]
   %join = constant i64[3] [0, 0, 12]
   %a = constant i64[3] [6, 5, 4]
   %b = constant i64[3] [6, 7, 4]
@@ -279,9 +283,10 @@ TEST(FuseAttention, BatchAndHeadsInOneAxis) {
   %y4: f32[2, 5, 3, 4] = Transpose(%yh) {perm = [0, 2, 1, 3]}
   %y: f32[2, 5, 12] = Reshape(%y4, %join)
 )"),
-                 graph_of(inputs,
-                          "  %y: f32[2, 5, 12] = Attention(%q, %k, %v, %m) {kv_num_heads = 3, "
-                          "q_num_heads = 3, scale = 1.0}\n"));
+      graph_of(
+          inputs,
+          "  %y: f32[2, 5, 12] = Attention(%q, %k, %v, %m) {hidden_score = -inf, kv_num_heads = 3, "
+          "q_num_heads = 3, scale = 1.0}\n"));
 }
 
 // A product of rank 3 is a batch of one head.
@@ -297,7 +302,7 @@ TEST(FuseAttention, OneHead) {
 )"),
                  graph_of(inputs, R"(  %0 = constant i64[1] [1]
   %1: f32[6, 1, 5, 7] = Unsqueeze(%m, %0)
-  %y: f32[6, 5, 3] = Attention(%q, %k, %v, %1) {kv_num_heads = 1, q_num_heads = 1, scale = 1.0}
+  %y: f32[6, 5, 3] = Attention(%q, %k, %v, %1) {hidden_score = -inf, kv_num_heads = 1, q_num_heads = 1, scale = 1.0}
 )"));
 }
 
@@ -318,7 +323,9 @@ TEST(FuseAttention, Past) {
   %y: f32[1, 3, 2, 4] = MatMul(%w, %av)
 )",
                "%y, %ak, %av"),
-      graph_of(inputs, past + "  %y: f32[1, 3, 2, 4] = Attention(%q, %ak, %av, %m) {scale = 1.0}\n",
+      graph_of(inputs,
+               past + "  %y: f32[1, 3, 2, 4] = Attention(%q, %ak, %av, %m) {hidden_score = -inf, "
+                      "scale = 1.0}\n",
                "%y, %ak, %av"));
 }
 

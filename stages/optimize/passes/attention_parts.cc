@@ -8,7 +8,9 @@
 namespace sluice {
 
 std::optional<AttentionForm> read_removable_form(const Node& node) {
-  if (!is_removable(node) || node.placement.engine != EngineId::kNone) return std::nullopt;
+  const bool is_of_fusion = node.has(attributes::Attention::hidden_score);
+  if (!is_removable(node) || node.placement.engine != EngineId::kNone || is_of_fusion)
+    return std::nullopt;
   const auto form = read_attention_form(node);
   if (!form || grouped_queries(node, *form).is_unknown()) return std::nullopt;
   return form;

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "common/ops/attributes.h"
+#include "common/ops/of_shapes.h"
 #include "common/pass/editor.h"
 #include "stages/optimize/constants.h"
 #include "stages/optimize/passes/passes.h"
@@ -49,12 +50,13 @@ Value* given_back(const Node& node) {
   switch (node.op()) {
     case Op::kIdentity:
     case Op::kCast:  // to the same dtype, as types are equal
-    case Op::kReshape:
     case Op::kFlatten:
     case Op::kSqueeze:
     case Op::kUnsqueeze:
-    case Op::kExpand:
       return node.input(0);
+    case Op::kReshape:
+    case Op::kExpand:
+      return is_of_shapes(*node.input(1)) ? node.input(0) : nullptr;
     case Op::kConcat:
       return node.input_count() == 1 ? node.input(0) : nullptr;
     case Op::kDropout:

@@ -72,6 +72,15 @@ Result<Type> type_of(const onnx::TensorProto& tensor, const std::string& where) 
   return Type::fixed_tensor(static_cast<DType>(tensor.data_type()), dims);
 }
 
+// Returns whether a tensor that has elements declares none in its file. As in ONNX Runtime they end
+// where the file does.
+bool has_no_length(const onnx::TensorProto& tensor) {
+  const bool is_empty = std::ranges::find(tensor.dims(), 0) != tensor.dims().end();
+  return !is_empty && std::ranges::any_of(tensor.external_data(), [](const auto& entry) {
+    return entry.key() == "length" && whole_number(entry.value()) == uint64_t{0};
+  });
+}
+
 std::vector<std::byte> plain_bytes(const Tensor& tensor) {
   return {tensor.bytes.begin(), tensor.bytes.end()};
 }
@@ -104,7 +113,7 @@ Result<void> Constants::find_external(const onnx::TensorProto& tensor, const std
   }
   SLUICE_ASSIGN(payload.file, open_external(location, tensor_name(tensor, where)));
   const uint64_t size = external_[static_cast<size_t>(payload.file)].bytes().size();
-  if (offset && !has_length) length = size - std::min(size, *offset);
+  if (offset && (!has_length || has_no_length(tensor))) length = size - std::min(size, *offset);
   if (!offset || !length || *offset > size || *length > size - *offset) {
     return make_error(ErrorCode::kBadModel, "{} lies beyond the end of '{}'",
                       tensor_name(tensor, where), location);
@@ -148,6 +157,11 @@ Result<void> Constants::check_size(uint64_t bytes, const std::string& name) cons
 Result<void> Constants::gather(const onnx::TensorProto& tensor) {
   Payload payload;
   SLUICE_ASSIGN(const bool found, find_payload(tensor, "a tensor", payload));
+  if (found && payload.size > 0 && has_no_length(tensor)) {
+    module_.warnings.add(Leniency::kNoLength,
+                         fmt::format("{} has the length 0 in its file: it ends where the file does",
+                                     tensor_name(tensor, "a tensor")));
+  }
   if (!found || payload.size <= kSmallSegmentBytes) return {};
   SLUICE_TRY(check_size(payload.size, tensor_name(tensor, "a tensor")));
   const int bits =

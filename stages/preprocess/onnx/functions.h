@@ -21,10 +21,11 @@ inline std::string_view plain_domain(std::string_view domain) {
 // Returns the version of ONNX's own operators among the imports; -1 when there is none.
 template <typename Imports>
 int64_t onnx_opset(const Imports& imports) {
+  int64_t opset = -1;
   for (const onnx::OperatorSetIdProto& import : imports) {
-    if (import.domain().empty() || import.domain() == "ai.onnx") return import.version();
+    if (import.domain().empty() || import.domain() == "ai.onnx") opset = import.version();
   }
-  return -1;
+  return opset;
 }
 
 // Returns the opset of a model, which need not declare it before IR version 3: it is 1 then.

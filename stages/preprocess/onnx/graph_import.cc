@@ -110,15 +110,19 @@ Result<Value*> GraphImport::capture(const std::string& name, Value& outer) {
   return names_[name] = &input;
 }
 
-// Defines a constant; equal constants of one name are one.
+// Defines a constant. Of several with one name the last counts, for all readers: nodes that read it
+// come after all of them (order_nodes).
 Result<void> GraphImport::define_constant(const std::string& name, SegmentId segment,
                                           const std::string& who) {
   const auto known = names_.find(name);
-  if (known == names_.end() || known->second->segment() != segment)
+  if (known == names_.end() || !known->second->is_constant())
     return define(name, graph_.add_constant(segment, name));
+  const bool is_equal = known->second->segment() == segment;
   model_.module.warnings.add(
       Leniency::kDefinedTwice,
-      fmt::format("{}: value '{}' is defined twice, by equal constants", who, name));
+      fmt::format("{}: value '{}' is defined twice, by {}", who, name,
+                  is_equal ? "equal constants" : "constants that differ: the last one counts"));
+  if (!is_equal) known->second = &graph_.add_constant(segment, name);
   return {};
 }
 

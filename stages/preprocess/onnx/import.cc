@@ -18,11 +18,11 @@ namespace {
 constexpr int64_t kNewestIr = 13;
 constexpr int64_t kNewestMlOpset = 5;
 
-// A domain may be imported twice, but only in one version.
-Result<void> check_imports(const onnx::ModelProto& proto) {
+// Of several imports of a domain the last counts.
+Result<void> check_imports(const onnx::ModelProto& proto, Warnings& warnings) {
   std::map<std::string, int64_t> versions;
   for (const auto& import : proto.opset_import()) {
-    const std::string domain = import.domain() == "ai.onnx" ? "" : import.domain();
+    const std::string domain = import.domain().empty() ? "ai.onnx" : import.domain();
     if (domain == "ai.onnx.ml" && import.version() > kNewestMlOpset) {
       return make_error(ErrorCode::kUnsupportedOp,
                         "the model uses opset {} of ai.onnx.ml, this release knows opsets up to {}",
@@ -30,20 +30,22 @@ Result<void> check_imports(const onnx::ModelProto& proto) {
     }
     const auto [known, inserted] = versions.try_emplace(domain, import.version());
     if (inserted || known->second == import.version()) continue;
-    return make_error(ErrorCode::kBadModel,
-                      "the model imports opsets {} and {} of domain '{}', expected one",
-                      known->second, import.version(), domain.empty() ? "ai.onnx" : domain);
+    warnings.add(
+        Leniency::kImportedTwice,
+        fmt::format("the model imports opsets {} and {} of domain '{}': the last one counts",
+                    known->second, import.version(), domain));
+    known->second = import.version();
   }
   return {};
 }
 
-Result<void> check_versions(const onnx::ModelProto& proto) {
+Result<void> check_versions(const onnx::ModelProto& proto, Warnings& warnings) {
   if (proto.ir_version() > kNewestIr) {
     return make_error(ErrorCode::kUnsupportedOp,
                       "the model is of ONNX IR version {}, this release knows versions up to {}",
                       proto.ir_version(), kNewestIr);
   }
-  SLUICE_TRY(check_imports(proto));
+  SLUICE_TRY(check_imports(proto, warnings));
   const int64_t opset = model_opset(proto);
   if (opset > kNewestOpset || (opset >= 0 && opset < kOldestOpset)) {
     return make_error(ErrorCode::kUnsupportedOp,
@@ -154,7 +156,7 @@ Result<void> declare_states(Graph& graph, const Options& options) {
 }
 
 Result<void> import_graphs(ModelFile& file, const Options& options, Module& module) {
-  SLUICE_TRY(check_versions(file.proto));
+  SLUICE_TRY(check_versions(file.proto, module.warnings));
   warn_of_missing_imports(file.proto, module.warnings);
   SLUICE_ASSIGN(NodeOpsets opsets, inline_functions(file.proto));
   keep_needed_nodes(*file.proto.mutable_graph(), options.list("out-nodes", ';'));

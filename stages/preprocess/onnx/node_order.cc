@@ -68,13 +68,13 @@ Result<std::vector<const onnx::NodeProto*>> order_nodes(const onnx::GraphProto& 
     for (const std::string& output : graph.node(static_cast<int>(i)).output()) {
       if (output.empty()) continue;
       const auto [known, inserted] = producers.emplace(output, i);
+      if (inserted) continue;
       const onnx::NodeProto& first = graph.node(static_cast<int>(known->second));
-      if (inserted ||
-          (is_constant_node(first) && is_constant_node(graph.node(static_cast<int>(i)))))
-        continue;
-      return make_error(ErrorCode::kBadModel, "value '{}' is defined twice, by {} and {}", output,
-                        node_label(graph.node(static_cast<int>(known->second))),
-                        node_label(graph.node(static_cast<int>(i))));
+      const onnx::NodeProto& second = graph.node(static_cast<int>(i));
+      if (!is_constant_node(first) || !is_constant_node(second))
+        return make_error(ErrorCode::kBadModel, "value '{}' is defined twice, by {} and {}", output,
+                          node_label(first), node_label(second));
+      known->second = i;  // readers come after the last one
     }
   }
   std::vector<std::vector<size_t>> readers(count);

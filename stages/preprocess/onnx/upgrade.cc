@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "common/ops/attributes.h"
+#include "stages/preprocess/onnx/lenient_upgrades.h"
 #include "stages/preprocess/onnx/old_attributes.h"
 #include "stages/preprocess/onnx/upgrade_forms.h"
 
@@ -169,9 +170,23 @@ Result<void> split_input(UpgradeCall& call) {
   return {};
 }
 
-Result<void> split_evenly(UpgradeCall& call) {
-  if (call.node->input(1) == nullptr)
-    call.node->set(attributes::Split::num_outputs, static_cast<int64_t>(call.node->output_count()));
+// The division had no precision of its own, and was in f32.
+Result<void> divide_in_f32(UpgradeCall& call) {
+  const Value* scale = call.node->input(1);
+  if (scale != nullptr && scale->type().is_tensor() && dtype_bits(scale->type().dtype) == 16)
+    call.node->set(attributes::QuantizeLinear::precision, static_cast<int64_t>(DType::kF32));
+  return {};
+}
+
+// The one that runtimes had before ONNX: the result has the dtype of the scale.
+Result<void> normalize_as_scaled(UpgradeCall& call) {
+  Node& node = *call.node;
+  const Value *x = node.input(0), *scale = node.input(1);
+  const bool are_known = x != nullptr && scale != nullptr && x->type().is_tensor() &&
+                         scale->type().is_tensor() && x->type().dtype != DType::kUndefined &&
+                         scale->type().dtype != DType::kUndefined;
+  if (are_known && x->type().dtype != scale->type().dtype)
+    node.set_input(0, call.add_before(Op::kCastLike, {node.input(0), node.input(1)}));
   return {};
 }
 
@@ -317,6 +332,7 @@ constexpr UpgradeRow kRows[] = {
     {Op::kDropout, 12, dropout},
     {Op::kEqual, 7, broadcast_by_axis, 2},
     {Op::kGRU, 7, drop_output_sequence},
+    {Op::kGRU, kAlways, name_activations},
     {Op::kGemm, 7, drop_broadcast},
     {Op::kGlobalLpPool, 2, float_power},
     {Op::kGreater, 7, broadcast_by_axis, 2},
@@ -324,6 +340,8 @@ constexpr UpgradeRow kRows[] = {
     {Op::kGroupNormalization, 21, group_normalization, 3},
     {Op::kHardmax, 13, flatten_semantics},
     {Op::kLSTM, 7, drop_output_sequence},
+    {Op::kLSTM, kAlways, name_activations},
+    {Op::kLayerNormalization, 17, normalize_as_scaled},
     {Op::kLess, 7, broadcast_by_axis, 2},
     {Op::kLogSoftmax, 13, flatten_semantics},
     {Op::kLpPool, 2, float_power},
@@ -333,7 +351,9 @@ constexpr UpgradeRow kRows[] = {
     {Op::kPad, 2, pad_paddings},
     {Op::kPad, 11, pad_inputs},
     {Op::kPow, 7, broadcast_by_axis, 2},
+    {Op::kQuantizeLinear, 23, divide_in_f32},
     {Op::kRNN, 7, drop_output_sequence},
+    {Op::kRNN, kAlways, name_activations},
     {Op::kReduceL1, 18, axes_input},
     {Op::kReduceL2, 18, axes_input},
     {Op::kReduceLogSum, 18, axes_input},
@@ -355,8 +375,9 @@ constexpr UpgradeRow kRows[] = {
     {Op::kSoftmax, 13, flatten_semantics},
     {Op::kSplit, 2, split_by_floats},
     {Op::kSplit, 13, split_input},
-    {Op::kSplit, 18, split_evenly},
+    {Op::kSplit, kAlways, add_last_pieces},
     {Op::kSqueeze, 13, axes_input},
+    {Op::kSqueeze, kAlways, squeeze_all},
     {Op::kSub, 7, broadcast_by_axis, 2},
     {Op::kTile, 6, tile_along_axis, 3},
     {Op::kTopK, 10, top_k_input},

@@ -106,6 +106,7 @@ Result<bool> infer_types(Graph& graph, const Options&) {
     changed = changed || walked;
     if (!walked || symbol_state(module.expressions) == before) break;
   }
+  module.requirements.drop_proved(module.expressions);
   return erase_dead_nodes(graph) || changed;
 }
 

@@ -5,13 +5,15 @@
 //
 // Later passes may then move a Reshape without resolving 0 and -1, and equal reshapes look equal.
 // Legal because the result's type is inferred from them. Where a dim is symbolic the node stays as
-// it is. Must run after infer-types.
+// it is, and where the target is data of a run, which may ask for another shape. Must run after
+// infer-types.
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "common/base/work.h"
 #include "common/ops/attributes.h"
+#include "common/ops/of_shapes.h"
 #include "stages/preprocess/infer/bodies.h"
 #include "stages/preprocess/passes/passes.h"
 
@@ -24,7 +26,7 @@ bool resolve(Node& node) {
       node.input(1) == nullptr)
     return false;
   const auto extents = node.output().type().extents();
-  if (!extents) return false;
+  if (!extents || !is_of_shapes(*node.input(1))) return false;
   Module& module = node.graph().module();
   std::vector<std::byte> bytes(extents->size() * sizeof(int64_t));
   if (!bytes.empty()) std::memcpy(bytes.data(), extents->data(), bytes.size());

@@ -6,6 +6,7 @@
 // other B is unpacked by shifts.
 #include "stages/preprocess/onnx/microsoft/attributes.h"
 #include "stages/preprocess/onnx/microsoft/operators.h"
+#include "stages/preprocess/onnx/microsoft/packed.h"
 
 namespace sluice {
 namespace {
@@ -48,25 +49,6 @@ Result<Weights> read_attributes(const ExpandCall& call) {
   return w;
 }
 
-// Returns a constant of bytes as one of [rows, columns] elements of fewer bits; null when it is not
-// a constant of that size.
-Value* retyped(ExpandCall& call, const Value& packed, DType dtype, int64_t rows, int64_t columns) {
-  if (!packed.is_constant()) return nullptr;
-  Module& module = call.graph.module();
-  Segment segment = module.segment(packed.segment());
-  const Type type = Type::fixed_tensor(dtype, {rows, columns});
-  if (module.type(segment.type).dtype != DType::kU8 ||
-      segment.size != dtype_bytes(dtype, static_cast<uint64_t>(rows * columns)))
-    return nullptr;
-  if (segment.kind == SegmentKind::kSplat) {
-    return &call.graph.add_constant(module.make_constant(
-        module.intern(type), std::vector<std::byte>(segment.size, segment.data.at(0))));
-  }
-  if (segment.kind != SegmentKind::kSmall && segment.kind != SegmentKind::kBytes) return nullptr;
-  segment.type = module.intern(type);
-  return &call.graph.add_constant(module.add_segment(std::move(segment)));
-}
-
 // Unpacks bytes [rows, bytes] to u8 elements [rows, bytes * 8 / bits].
 Value* unpacked(ExpandCall& call, Value* bytes, int64_t rows, int64_t bits) {
   Value* lines = call.reshape(bytes, {rows, -1});
@@ -89,13 +71,21 @@ DType element_type(int64_t bits) {
 
 bool is_float_type(const Value& value) { return dtype_is_float(value.type().dtype); }
 
+// Returns 2^(bits - 1) for each block, as a constant: weights with it are computed once.
+Value* middle(ExpandCall& call, const Weights& w, DType dtype) {
+  const int bits = dtype_bits(dtype);
+  int byte = 0;
+  for (int at = 0; at < 8; at += bits) byte |= 1 << (at + static_cast<int>(w.bits) - 1);
+  const uint64_t bytes = dtype_bytes(dtype, static_cast<uint64_t>(w.n * w.blocks()));
+  return call.constant(dtype, {w.n, w.blocks()},
+                       std::vector<std::byte>(bytes, static_cast<std::byte>(byte)));
+}
+
 // Returns the zero points as [N, blocks] of the elements' type.
 Value* zero_points(ExpandCall& call, const Weights& w, bool packed) {
   const DType dtype = packed ? element_type(w.bits) : DType::kU8;
   Value* given = call.input(3);
-  if (given == nullptr)
-    return call.add(Op::kExpand, {call.cast(call.int_scalar(int64_t{1} << (w.bits - 1)), dtype),
-                                  call.ints({w.n, w.blocks()})});
+  if (given == nullptr) return middle(call, w, dtype);
   const bool is_full = w.blocks() * w.bits % 8 == 0;
   Value* constant = packed && is_full ? retyped(call, *given, dtype, w.n, w.blocks()) : nullptr;
   if (constant != nullptr) return constant;
@@ -123,6 +113,23 @@ Value* dequantized_by_hand(ExpandCall& call, const Weights& w, Value* quantized,
 }
 
 }  // namespace
+
+Value* retyped(ExpandCall& call, const Value& packed, DType dtype, int64_t rows, int64_t columns) {
+  if (!packed.is_constant()) return nullptr;
+  Module& module = call.graph.module();
+  Segment segment = module.segment(packed.segment());
+  const Type type = Type::fixed_tensor(dtype, {rows, columns});
+  if (module.type(segment.type).dtype != DType::kU8 ||
+      segment.size != dtype_bytes(dtype, static_cast<uint64_t>(rows * columns)))
+    return nullptr;
+  if (segment.kind == SegmentKind::kSplat) {
+    return &call.graph.add_constant(module.make_constant(
+        module.intern(type), std::vector<std::byte>(segment.size, segment.data.at(0))));
+  }
+  if (segment.kind != SegmentKind::kSmall && segment.kind != SegmentKind::kBytes) return nullptr;
+  segment.type = module.intern(type);
+  return &call.graph.add_constant(module.add_segment(std::move(segment)));
+}
 
 Result<void> expand_matmul_n_bits(ExpandCall& call) {
   SLUICE_ASSIGN(const Weights w, read_attributes(call));

@@ -1,10 +1,12 @@
-// The parts that the normalizations by root mean square share.
+// The parts that normalizations share.
 #pragma once
 
 #include "stages/preprocess/onnx/expand_call.h"
 
 namespace sluice {
 
+// Returns x as the dtype of its scale, which the result has (V beside T of x).
+Value* as_scaled(ExpandCall& call, Value* x, const Value* scale);
 // Returns scale * x / sqrt(mean of x * x over the last axes + epsilon).
 Value* rms_normalization(ExpandCall& call, Value* x, Value* scale, int64_t axis, float epsilon);
 Value* mean_of(ExpandCall& call, Value* x, std::vector<int64_t> axes);  // the axes stay, of size 1

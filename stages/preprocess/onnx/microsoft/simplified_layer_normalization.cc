@@ -31,7 +31,8 @@ Result<void> expand_simplified_layer_normalization(ExpandCall& call) {
   if (call.get(SimplifiedAttributes::stash_type) != 1)
     return call.unsupported("attribute 'stash_type' is {}, supported is 1",
                             call.get(SimplifiedAttributes::stash_type));
-  call.results[0] = rms_normalization(call, call.input(0), call.input(1), axis, epsilon);
+  Value* x = as_scaled(call, call.input(0), call.input(1));
+  call.results[0] = rms_normalization(call, x, call.input(1), axis, epsilon);
   if (!call.wants(1)) return {};
   if (axis >= 0) {
     SLUICE_ASSIGN(const int64_t rank, call.rank(0));

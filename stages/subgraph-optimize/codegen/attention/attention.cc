@@ -1,5 +1,7 @@
 #include "stages/subgraph-optimize/codegen/attention/attention.h"
 
+#include <cmath>
+
 #include "fmt/format.h"
 #include "stages/subgraph-optimize/codegen/attention/attention_rows.h"
 #include "stages/subgraph-optimize/codegen/attention/attention_steps.h"
@@ -187,9 +189,12 @@ std::string text_of(const AttentionOperand& operand) {
 }
 
 std::string text_of(const AttentionMask& mask) {
-  return fmt::format("{} {} {} {} {}{}", static_cast<int>(mask.kind),
+  const std::string hidden =
+      std::isinf(mask.hidden_score) ? "" : fmt::format(" hidden {}", mask.hidden_score);
+  return fmt::format("{} {} {} {} {}{}{}", static_cast<int>(mask.kind),
                      canonical_text(mask.batch_stride), canonical_text(mask.head_stride),
-                     canonical_text(mask.row_stride), mask.key_stride, dtype_text(mask.dtype));
+                     canonical_text(mask.row_stride), mask.key_stride, dtype_text(mask.dtype),
+                     hidden);
 }
 
 }  // namespace
@@ -197,11 +202,11 @@ std::string text_of(const AttentionMask& mask) {
 std::string canonical_text(const AttentionSpec& s) {
   return fmt::format(
       "attention {} heads {} {} rows {} {} sizes {} {} q {} k {} v {} y {} mask {} "
-      "causal {} lengths {} scale {} softcap {} math {}",
+      "causal {} lengths {} scale {} softcap {}{} math {}",
       canonical_text(s.batch), s.heads, s.kv_heads, canonical_text(s.queries),
       canonical_text(s.keys), s.key_size, s.value_size, text_of(s.q), text_of(s.k), text_of(s.v),
       text_of(s.y), text_of(s.mask), s.is_causal, s.has_lengths, s.scale, s.softcap,
-      static_cast<int>(s.math));
+      s.keeps_nan ? " nan" : "", static_cast<int>(s.math));
 }
 
 Result<GeneratedKernel> generate_attention(const AttentionSpec& spec,

@@ -14,7 +14,7 @@
 //       S = softcap, mask, causal (S)
 //       m' = max(m, S over the tile)   P = exp(S - m')   f = exp(m - m')
 //       l = l f + sum of P             O = O f + P' V    m = m'
-//     Y = O / l, or 0 where a row has seen no key
+//     Y = O / l, or 0 where a row has seen no key and is not to be NaN then
 //
 // Neither K nor V is packed where rows follow each other: the keys of a tile are the rows of the
 // register tile, and the queries, packed once per task, its columns.
@@ -23,6 +23,8 @@
 // f32. A task of many rows widens keys once for each tile, and values once for each tile of keys;
 // one of few rows widens what it reads in registers.
 #pragma once
+
+#include <limits>
 
 #include "stages/subgraph-optimize/codegen/codegen.h"
 
@@ -37,12 +39,14 @@ struct AttentionOperand {
 
 enum class AttentionMaskKind { kNone, kFloat, kBool };
 
-// What is added to the scores: floats, or -inf where a bool is false. Strides of 0 broadcast.
+// What is added to the scores: floats, or where a bool is false their hidden_score. Strides of 0
+// broadcast.
 struct AttentionMask {
   AttentionMaskKind kind = AttentionMaskKind::kNone;
   Extent batch_stride = 0, head_stride = 0, row_stride = 0;
-  int64_t key_stride = 1;     // 0 or 1
-  DType dtype = DType::kF32;  // of floats
+  int64_t key_stride = 1;                                        // 0 or 1
+  DType dtype = DType::kF32;                                     // of floats
+  float hidden_score = -std::numeric_limits<float>::infinity();  // of keys that a bool hides
 };
 
 // Pointers: Y, Q, K, V, the mask if there is one, the numbers of keys if there are any.
@@ -57,7 +61,8 @@ struct AttentionSpec {
   bool is_causal = false;
   bool has_lengths = false;  // an i64 for each batch entry: keys from there on are hidden
   float scale = 1;
-  float softcap = 0;  // 0: none
+  float softcap = 0;       // 0: none
+  bool keeps_nan = false;  // of rows whose keys are all hidden by -inf
   MathPrecision math = MathPrecision::kDefault;
 
   int64_t group() const { return heads / kv_heads; }  // heads that share a key head

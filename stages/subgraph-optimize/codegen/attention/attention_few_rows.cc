@@ -81,7 +81,7 @@ class RowSoftmaxEmitter {
     Value* whole = b_.mul(b_.div(step_.keys, lanes_), lanes_);
     const auto body = [&](Value* key, const IrValues& so_far, bool is_last) -> IrValues {
       Value* score = b_.load_vector(score_address(key), lanes_, lanes_);
-      if (mask_ != nullptr) score = b_.ir().CreateFAdd(score, mask_of(key, is_last));
+      if (mask_ != nullptr) score = masked_scores(b_, spec_, score, mask_of(key, is_last));
       if (spec_.is_causal) score = keep_until(b_.add(key, step_.first_key), position_, score);
       if (is_last) score = keep_until(key, b_.sub(step_.keys, b_.index(1)), score);
       b_.store_vector(score, score_address(key), lanes_);

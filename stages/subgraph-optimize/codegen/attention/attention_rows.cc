@@ -127,8 +127,9 @@ void AttentionRows::store() {
   Value* one = llvm::ConstantFP::get(b_.float_type(), 1);
   b_.loop(b_.index(0), task_.rows, 1, [&](Value* row) {
     Value* norm = b_.load_float(entry(plan_.norms_at, b_.float_type(), row));
-    Value* factor = b_.ir().CreateSelect(b_.ir().CreateFCmpOEQ(norm, zero), zero,
-                                         b_.ir().CreateFDiv(one, norm));
+    Value* is_empty = b_.ir().CreateFCmpOEQ(norm, zero);
+    if (spec_.keeps_nan) is_empty = b_.ir().CreateICmpEQ(b_.value(spec_.keys), b_.index(0));
+    Value* factor = b_.ir().CreateSelect(is_empty, zero, b_.ir().CreateFDiv(one, norm));
     Elements in_memory(b_, spec_.y.dtype);
     Value* sums = b_.at(b_.at(scratch_, plan_.sums_at), b_.mul(row, plan_.column_stride));
     emit_scaled(b_, spec_.value_size, plan_.values.lanes, {Elements(b_, DType::kF32), sums},

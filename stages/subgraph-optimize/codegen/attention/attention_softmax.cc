@@ -81,7 +81,7 @@ class SoftmaxEmitter {
     }
     for (int i = 0; i < plan_.softmax_vectors; ++i) {
       Value* score = b_.load_vector(score_address(key, i), lanes_, lanes_);
-      if (bias != nullptr) score = b_.ir().CreateFAdd(score, bias);
+      if (bias != nullptr) score = masked_scores(b_, spec_, score, bias);
       if (spec_.is_causal) score = hide_later(key, i, score);
       if (bias != nullptr || spec_.is_causal) b_.store_vector(score, score_address(key, i), lanes_);
       Value* own = so_far[static_cast<size_t>(i)];

@@ -1,5 +1,7 @@
 #include "stages/subgraph-optimize/codegen/attention/attention_steps.h"
 
+#include <cmath>
+
 #include "stages/subgraph-optimize/codegen/attention/turned_rows.h"
 #include "stages/subgraph-optimize/codegen/contraction/microkernel.h"
 #include "stages/subgraph-optimize/codegen/contraction/row_copies.h"
@@ -119,7 +121,7 @@ llvm::Function* emit_mask_step(KernelBuilder& b, const AttentionSpec& spec,
       emit_turned_rows(b, turned, [&](Value* key, Value* bias) {
         Value* address = b.at(scores, b.mul(key, plan.row_capacity));
         Value* score = b.load_vector(address, lanes, lanes);
-        b.store_vector(b.ir().CreateFAdd(score, bias), address, lanes);
+        b.store_vector(masked_scores(b, spec, score, bias), address, lanes);
       });
     });
   });
@@ -147,6 +149,16 @@ Value* load_mask(KernelBuilder& b, const AttentionSpec& spec, Value* address, in
   llvm::Type* result = lanes > 1 ? b.vector_type(lanes) : b.float_type();
   return b.ir().CreateSelect(is_visible, llvm::ConstantFP::get(result, 0.0),
                              llvm::ConstantFP::getInfinity(result, true));
+}
+
+// A mask of bools was loaded as 0 and -inf, so only keys that it hides have the score -inf.
+Value* masked_scores(KernelBuilder& b, const AttentionSpec& spec, Value* scores, Value* mask) {
+  Value* sums = b.ir().CreateFAdd(scores, mask);
+  if (std::isinf(spec.mask.hidden_score)) return sums;
+  Value* is_hidden =
+      b.ir().CreateFCmpOEQ(mask, llvm::ConstantFP::getInfinity(mask->getType(), true));
+  return b.ir().CreateSelect(is_hidden,
+                             llvm::ConstantFP::get(sums->getType(), spec.mask.hidden_score), sums);
 }
 
 void call_step(KernelBuilder& b, llvm::Function* step, const AttentionStep& a) {

@@ -33,6 +33,9 @@ llvm::Value* mask_address(KernelBuilder& builder, const AttentionSpec& spec, llv
 // Loads elements of the mask as what is added to scores; one is a scalar.
 llvm::Value* load_mask(KernelBuilder& builder, const AttentionSpec& spec, llvm::Value* address,
                        int lanes);
+// Returns scores with what load_mask loaded for them; both are vectors.
+llvm::Value* masked_scores(KernelBuilder& builder, const AttentionSpec& spec, llvm::Value* scores,
+                           llvm::Value* mask);
 // Emits a function of the signature; body writes its code.
 llvm::Function* emit_step(KernelBuilder& builder, const std::string& name,
                           const std::function<void(const AttentionStep& step)>& body);

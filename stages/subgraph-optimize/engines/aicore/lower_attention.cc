@@ -77,6 +77,9 @@ Result<AttentionSpec> make_spec(const Node& attention, const Value& result,
   if (stored[kMask] != nullptr) {
     SLUICE_ASSIGN(spec.mask, make_mask(*stored[kMask], sizes));
   }
+  spec.keeps_nan = attention.has(attributes::Attention::hidden_score);
+  if (spec.keeps_nan && spec.mask.kind == AttentionMaskKind::kBool)
+    spec.mask.hidden_score = attention.get(attributes::Attention::hidden_score);
   spec.has_lengths = stored[kLengths] != nullptr;
   spec.is_causal = attention.get(attributes::Attention::is_causal) != 0;
   spec.scale = scale_of(attention, *form);
