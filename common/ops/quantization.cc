@@ -1,5 +1,4 @@
 // Conversions between real numbers and integers of few bits.
-
 #include "common/ops/attribute_rows.h"
 #include "common/ops/attributes.h"
 #include "common/ops/families.h"

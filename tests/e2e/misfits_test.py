@@ -81,7 +81,8 @@ class Misfits(ProgramCase):
     def test_a_target_that_follows_from_shapes(self):
         nodes = [node("Shape", "z", "s"), helper.make_node("Expand", ["x", "s"], ["y"], "n")]
         self.check(nodes, [value("x", ["N", 3]), value("z", ["M", 3])], [zeros(2, 3), zeros(2, 3)],
-                   [([zeros(2, 3), zeros(4, 3)], "")])
+                   [([zeros(2, 3), zeros(4, 3)],
+                     "dims 2 from the end of the input and of the target differ")])
 
     def test_a_size_that_a_node_makes(self):
         """The number of elements that are not 0 is known after NonZero only."""
@@ -94,7 +95,9 @@ class Misfits(ProgramCase):
 
     def test_different_names_of_one_size(self):
         self.check([node("Add", "a b")], [value("a", ["N", "M"]), value("b", ["K", "M"])],
-                   [zeros(2, 3), zeros(1, 3)], [([zeros(2, 3), zeros(4, 3)], "")])
+                   [zeros(2, 3), zeros(1, 3)],
+                   [([zeros(2, 3), zeros(4, 3)],
+                     "node 'n' (Add): inputs of shapes 2x3 and 4x3 cannot be broadcast")])
 
 
 if __name__ == "__main__":
