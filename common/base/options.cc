@@ -126,8 +126,8 @@ std::span<const OptionRow> option_table() { return kTable; }
 
 namespace {
 
-// The first and the last stage that read a semantic option, or one of the import. Those that no row
-// names are read by build alone.
+// The first and the last stage (last_reader) that read a semantic option, or one of the import.
+// Those that no row names are read by build alone.
 struct Readers {
   std::string_view option, first, last;
 };
@@ -149,7 +149,7 @@ constexpr Readers kReaders[] = {
     {"symbolic", "partition", "partition"},
     {"static-model-ops-lower-limit", "partition", "partition"},
     {"host-scheduling-max-threshold", "partition", "partition"},
-    {"stable-order", "partition", "partition"},
+    {"stable-order", "partition", ""},
     {"math", "subgraph-optimize", "subgraph-optimize"},
 };
 

@@ -13,6 +13,7 @@ constexpr std::string_view kPlurals[] = {
     "pieces without an output",
     "activations in another case",
     "classifiers with coefficients left over",
+    "outputs that are not as declared",
     "values that are defined twice",
     "branches that fail when they are taken",
     "inputs of rank 3 or more",

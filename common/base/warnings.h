@@ -13,6 +13,7 @@ enum class Leniency : uint8_t {
   kAbsentPieces,
   kActivationCase,
   kCoefficients,
+  kDeclaredType,
   kDefinedTwice,
   kFailingBranch,
   kFeatureRank,
@@ -39,7 +40,7 @@ class Warnings {
     std::vector<std::string> kept;
     size_t count = 0;
   };
-  std::array<Kind, 12> kinds_;
+  std::array<Kind, 13> kinds_;
 };
 
 }  // namespace sluice

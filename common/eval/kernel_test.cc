@@ -255,6 +255,18 @@ TEST(ShapeTest, Reshape) {
   const Tensor x = f32({2, 3}, {1, 2, 3, 4, 5, 6});
   EXPECT_EQ(NodeRun(Op::kReshape, {x, i64({3}, {0, -1, 1})}).dims(), (Ints{2, 3, 1}));
   EXPECT_EQ(NodeRun(Op::kReshape, {x, i64({1}, {5})}).error().code, ErrorCode::kBadShape);
+  const Tensor empty = f32({0, 6}, {});  // an empty batch: 6 = 3 x 2
+  EXPECT_EQ(NodeRun(Op::kReshape, {empty, i64({3}, {0, 3, -1})}).dims(), (Ints{0, 3, 2}));
+  EXPECT_EQ(NodeRun(Op::kReshape, {empty, i64({2}, {-1, 4})}).dims(), (Ints{0, 4}));
+  EXPECT_EQ(NodeRun(Op::kReshape,
+                    {
+                        empty,
+                        i64({2}, {0, -1}),
+                    },
+                    {{"allowzero", int64_t{1}}})
+                .error()
+                .code,
+            ErrorCode::kBadShape);
   EXPECT_EQ(NodeRun(Op::kUnsqueeze, {x, i64({2}, {0, -1})}).dims(), (Ints{1, 2, 3, 1}));
   EXPECT_THAT(NodeRun(Op::kRange, {i64({}, {5}), i64({}, {0}), i64({}, {-2})}).get<int64_t>(),
               ElementsAre(5, 3, 1));

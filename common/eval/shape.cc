@@ -54,6 +54,8 @@ Result<void> eval_reshape(EvalCall& call) {
   const Input& x = call.input(0);
   const bool allow_zero = call.node.get(attributes::Reshape::allowzero) != 0;
   std::vector<int64_t> dims = call.ints(1);
+  // Dims that are copied are on both sides, and a -1 is solved beside them also where one is 0.
+  std::vector<int64_t> left = to_vector(x.dims);
   int64_t known = 1;
   int64_t open = -1;
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -61,9 +63,8 @@ Result<void> eval_reshape(EvalCall& call) {
       if (static_cast<int64_t>(i) >= x.rank())
         return call.bad_shape("dim {} of the shape copies from the input {}, which has no such dim",
                               i, dims_text(x.dims));
-      dims[i] = x.dims[i];
-    }
-    if (dims[i] == -1 && open < 0) {
+      dims[i] = std::exchange(left[i], 1);
+    } else if (dims[i] == -1 && open < 0) {
       open = static_cast<int64_t>(i);
     } else if (dims[i] < 0) {
       return call.bad_value("the shape {} has a negative dim", dims_text(dims));
@@ -72,9 +73,9 @@ Result<void> eval_reshape(EvalCall& call) {
     }
   }
   if (open >= 0) {
-    if (known == 0 || x.count % known != 0)
+    if (known == 0 || product(left) % known != 0)
       return call.bad_shape("{} elements do not fit the shape {}", x.count, dims_text(dims));
-    dims[static_cast<size_t>(open)] = x.count / known;
+    dims[static_cast<size_t>(open)] = product(left) / known;
   }
   return call.copy_input(0, 0, dims);
 }

@@ -41,7 +41,7 @@ class TableReader {
       if (symbol_names_[i].empty() || !seen.insert(symbol_names_[i]).second)
         return bad_file("symbol {} has no name of its own", i);
       const bool outer = row.graph() == -1 && row.value() == -1;
-      if (row.origin() > static_cast<uint8_t>(SymbolOrigin::kNodeResult) ||
+      if (row.origin() > static_cast<uint8_t>(SymbolOrigin::kOpenDim) ||
           (!outer && !module_.has_graph(row.graph())) || row.axis() < 0 || row.low() > row.high() ||
           row.divisor() < 1) {
         return bad_file("symbol '{}' makes no sense", symbol_names_[i]);

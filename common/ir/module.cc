@@ -90,6 +90,7 @@ Module& Module::operator=(Module&& other) noexcept {
   made_from = std::move(other.made_from);
   producer = std::move(other.producer);
   source = std::move(other.source);
+  declared_outputs = std::move(other.declared_outputs);
   warnings = std::move(other.warnings);
   graphs_ = std::move(other.graphs_);
   types_ = std::move(other.types_);

@@ -118,7 +118,10 @@ class Module {
   std::vector<Digest> made_from;               // file digests, the newest first
   std::string producer;                        // of the ONNX model
   std::string source;                          // where it was read from, for messages; not stored
-  Warnings warnings;                           // of its import, until they are printed; not stored
+  // The types of the root's outputs that the ONNX model declares, by name, until types are
+  // inferred; not stored.
+  std::map<std::string, TypeId> declared_outputs;
+  Warnings warnings;  // of its import, until they are printed; not stored
   bool is_mid_stage() const { return passes_done > 0; }
 
  private:

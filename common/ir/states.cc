@@ -76,6 +76,32 @@ Interval range_of(const ExpressionTable& expressions, const Dim& dim) {
                              : Interval{};
 }
 
+// Returns the least value of a sum of products where every symbol is at least 1; nothing for other
+// expressions.
+std::optional<int64_t> min_in_use(const ExpressionTable& expressions, ExpressionId id) {
+  const Expression& e = expressions[id];
+  if (e.op == ExpressionOp::kConstant) return e.value >= 0 ? std::optional(e.value) : std::nullopt;
+  if (e.op == ExpressionOp::kSymbol)
+    return std::max<int64_t>(expressions.symbol(static_cast<SymbolId>(e.value)).low, 1);
+  if (e.op != ExpressionOp::kAdd && e.op != ExpressionOp::kMul) return std::nullopt;
+  const auto a = min_in_use(expressions, e.a), b = min_in_use(expressions, e.b);
+  if (!a || !b) return std::nullopt;
+  int64_t value = 0;
+  const bool overflows = e.op == ExpressionOp::kAdd ? __builtin_add_overflow(*a, *b, &value)
+                                                    : __builtin_mul_overflow(*a, *b, &value);
+  return overflows ? std::nullopt : std::optional(value);
+}
+
+// The sizes that an output can have in runs that are of use, which add something to a state.
+Interval made_range(const ExpressionTable& expressions, const Dim& dim) {
+  Interval range = range_of(expressions, dim);
+  if (dim.is_expression()) {
+    const auto min = min_in_use(expressions, static_cast<ExpressionId>(dim.value));
+    range.low = std::max(range.low, min.value_or(range.low));
+  }
+  return range;
+}
+
 // Returns "4", "at least 128" or "0 to 64".
 std::string range_text(const Interval& range) {
   if (range.low == range.high) return fmt::format("{}", range.low);
@@ -84,8 +110,8 @@ std::string range_text(const Interval& range) {
 }
 
 // Returns "64" or "past, 0 to 64".
-std::string dim_text(const ExpressionTable& expressions, const Dim& dim) {
-  const std::string sizes = range_text(range_of(expressions, dim));
+std::string dim_text(const ExpressionTable& expressions, const Dim& dim, const Interval& range) {
+  const std::string sizes = range_text(range);
   if (!dim.is_expression()) return sizes;
   const Expression& expression = expressions[static_cast<ExpressionId>(dim.value)];
   if (expression.op != ExpressionOp::kSymbol) return sizes;
@@ -101,15 +127,16 @@ struct Mismatch {
 // Returns nothing where the output and the input have some size in common.
 std::optional<Mismatch> find_mismatch(const ExpressionTable& expressions, const Dim& output,
                                       const Dim& input, size_t axis) {
-  const Interval given = range_of(expressions, output), taken = range_of(expressions, input);
+  const Interval given = made_range(expressions, output), taken = range_of(expressions, input);
   if (given.low <= taken.high && taken.low <= given.high) return std::nullopt;
   const bool is_bound = given.low > taken.high && taken.low != taken.high;
-  return Mismatch{fmt::format("along axis {} the output has {}, and the input takes {}", axis,
-                              dim_text(expressions, output), dim_text(expressions, input)),
-                  is_bound ? "give smaller sizes to what is new, or the input's dim a larger "
-                             "bound: --dim NAME=0..SIZE"
-                           : "a size that grows must be open in the input: no --dim NAME=SIZE, but "
-                             "--dim NAME=0..SIZE"};
+  return Mismatch{
+      fmt::format("along axis {} the output has {}, and the input takes {}", axis,
+                  dim_text(expressions, output, given), dim_text(expressions, input, taken)),
+      is_bound ? "give smaller sizes to what is new, or the input's dim a larger "
+                 "bound: --dim NAME=0..SIZE"
+               : "a size that grows must be open in the input: no --dim NAME=SIZE, but "
+                 "--dim NAME=0..SIZE"};
 }
 
 std::optional<Mismatch> find_mismatch(const ExpressionTable& expressions, const Type& output,

@@ -37,7 +37,8 @@ Dim DimMath::apply(ExpressionOp op, const Dim& a, const Dim& b) {
   const ExpressionId left = expression(a);
   const ExpressionId right = expression(b);
   if (!module_.expressions.stays_small(op, left, right)) return Dim::unknown();
-  return module_.make_dim(module_.expressions.make(op, left, right));
+  if (op == ExpressionOp::kFloorDiv) module_.expressions.assume_positive(right);
+  return module_.make_dim(module_.expressions.make_simple(op, left, right));
 }
 
 Dim DimMath::multiply(const Dim& a, const Dim& b) {
@@ -124,6 +125,11 @@ bool DimMath::is_made_of(const Dim& made, const Dim& symbol) {
   return is_found;
 }
 
+bool DimMath::assume_positive(const Dim& dim) {
+  if (dim.is_expression()) return module_.expressions.assume_positive(expression(dim));
+  return dim.is_fixed() && dim.value >= 1;
+}
+
 std::optional<Dim> DimMath::broadcast(const Dim& a, const Dim& b) {
   if (a == b || b == Dim::fixed(1)) return a;
   if (a == Dim::fixed(1)) return b;
@@ -150,7 +156,7 @@ std::optional<Dim> DimMath::broadcast(const Dim& a, const Dim& b) {
   if (may_be_equal && is_made_of(a, b)) return b;
   // Otherwise the result is the larger one, or 0 when one is 0.
   const Dim larger = maximum(a, b);
-  if (bounds(a).low >= 1 && bounds(b).low >= 1) return larger;
+  if (assume_positive(a) && assume_positive(b)) return larger;
   return multiply(larger, minimum(minimum(a, b), Dim::fixed(1)));
 }
 

@@ -46,6 +46,9 @@ class DimMath {
   // Requires `dim` to be at least `low`, by raising the lows of symbols where that is equivalent.
   // Returns false when it is impossible.
   bool require_min(const Dim& dim, int64_t low);
+  // Returns whether the dim is at least 1; where that is not known, tries to make it so by raising
+  // the lows of open symbols.
+  bool assume_positive(const Dim& dim);
   // Returns the dim that two dims broadcast to, or nothing when they cannot.
   std::optional<Dim> broadcast(const Dim& a, const Dim& b);
 

@@ -132,6 +132,14 @@ Result<void> InferCall::expect_max(const Dim& dim, const Dim& high, std::string_
                    one_dim_text(module, high));
 }
 
+Result<void> InferCall::expect_min(const Dim& dim, int64_t low, std::string_view what) {
+  if (node.graph().id() != 0) return {};
+  if (!math.require_min(dim, low))
+    return bad_shape("{} is {}, expected at least {}", what, one_dim_text(module, dim), low);
+  if (math.bounds(dim).low < low) require_equal(dim, math.maximum(dim, Dim::fixed(low)), what);
+  return {};
+}
+
 void InferCall::require_equal(const Dim& a, const Dim& b, std::string_view what) {
   if (!only_a_run_compares(node.graph(), a, b)) return;
   module.requirements.add(math.expression(a), math.expression(b),

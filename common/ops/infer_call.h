@@ -72,6 +72,9 @@ class InferCall {
   // known there only. Raise no divisors of symbols. what: "channels".
   Result<void> expect_multiple(const Dim& dim, int64_t divisor, std::string_view what);
   Result<void> expect_max(const Dim& dim, const Dim& high, std::string_view what);
+  // Expects a dim to be at least `low`, by raising the lows of symbols where that is equivalent. Of
+  // a node of a body, which might never run with such sizes, nothing is expected.
+  Result<void> expect_min(const Dim& dim, int64_t low, std::string_view what);
   // Makes the equality of two dims, which was not disproved, a requirement where it is not proved.
   void require_equal(const Dim& a, const Dim& b, std::string_view what);
   Result<Shape> broadcast(const Shape& a, const Shape& b);

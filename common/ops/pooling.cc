@@ -88,6 +88,8 @@ Result<void> infer_roi_align(InferCall& call) {
   const int64_t width = call.node.get(attributes::RoiAlign::output_width);
   if (height < 1 || width < 1)
     return call.bad_node("its result would have {} x {} pixels", height, width);
+  SLUICE_TRY(call.expect_min(call.dim(0, 2), 1, "the height of the input"));
+  SLUICE_TRY(call.expect_min(call.dim(0, 3), 1, "the width of the input"));
   SLUICE_ASSIGN(const Dim regions, call.unify(call.dim(1, 0), call.dim(2, 0),
                                               "numbers of regions and of batch indices"));
   return call.give(0, call.dtype(0),

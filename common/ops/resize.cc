@@ -123,6 +123,8 @@ Result<void> infer_grid_sample(InferCall& call) {
                         "coordinates of the grid and spatial dims"));
   SLUICE_ASSIGN(const Dim batch,
                 call.unify((*input)[0], (*grid)[0], "batch dims of input and grid"));
+  for (size_t axis = 2; axis < input->size(); ++axis)
+    SLUICE_TRY(call.expect_min((*input)[axis], 1, fmt::format("axis {} of the input", axis)));
   Dims dims{batch, (*input)[1]};
   dims.insert(dims.end(), grid->begin() + 1, grid->end() - 1);
   return call.give(0, call.dtype(0), std::move(dims));

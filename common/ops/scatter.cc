@@ -64,6 +64,9 @@ Result<void> infer_tensor_scatter(InferCall& call) {
                   call.axis_attribute(attributes::TensorScatter::axis, rank_of(*cache)));
     if (axis == 0) return call.bad_shape("attribute 'axis' names the batch dim");
     SLUICE_TRY(call.expect_rank(1, rank_of(*cache)));
+    if (call.has_input(2)) {
+      SLUICE_TRY(call.unify((*cache)[0], call.dim(2, 0), "the batch and the number of positions"));
+    }
     for (size_t i = 0; update && i < cache->size(); ++i) {
       const std::string what = fmt::format("dims {} of cache and update", i);
       if (i == static_cast<size_t>(axis) && is_circular) continue;  // positions come again

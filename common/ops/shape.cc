@@ -63,11 +63,14 @@ Result<void> solve_targets(InferCall& call, std::vector<Target>& targets, const 
   for (const Target& target : targets) {
     if (!target.copied && !target.solved) denominator.push_back(target.dim);
   }
+  const auto solved = std::find_if(targets.begin(), targets.end(),
+                                   [](const Target& target) { return target.solved; });
+  if (solved != targets.end()) {  // beside a 0 it cannot be solved
+    for (const Dim& dim : denominator) call.math.assume_positive(dim);
+  }
   cancel(call, numerator, denominator);
   const Dim elements = call.math.product(numerator);
   const Dim given = call.math.product(denominator);
-  const auto solved = std::find_if(targets.begin(), targets.end(),
-                                   [](const Target& target) { return target.solved; });
   if (solved != targets.end()) {
     if (given == Dim::fixed(0))
       return call.bad_shape("-1 cannot be solved beside a 0 in the target shape");

@@ -57,7 +57,7 @@ std::optional<ExpressionId> divide(InferCall& call, ExpressionId a, ExpressionId
   // The check below multiplies them.
   if (!table.stays_small(ExpressionOp::kMod, a, b)) return std::nullopt;
   const ExpressionId quotient = table.floor_divide(a, b);
-  if (table.bounds(b).low <= 0 && quotient != table.constant(1)) return std::nullopt;
+  if (!table.assume_positive(b) && quotient != table.constant(1)) return std::nullopt;
   if (table.multiply(quotient, b) == a) return quotient;
   if (is_float_result(call) || table.bounds(a).low < 0) return std::nullopt;
   return quotient;
@@ -74,11 +74,11 @@ std::optional<ExpressionId> remainder(InferCall& call, ExpressionId a, Expressio
                       (remainder < 0) != (*divisor < 0);
     return table.constant(turn ? remainder + *divisor : remainder);
   }
-  if (table.bounds(b).low <= 0 || table.bounds(a).low < 0) return std::nullopt;
+  if (table.bounds(a).low < 0 || !table.assume_positive(b)) return std::nullopt;
   return make(call, ExpressionOp::kMod, a, b);
 }
 
-std::optional<bool> decide(InferCall& call, Op op, ExpressionId a, ExpressionId b) {
+std::optional<bool> decided(InferCall& call, Op op, ExpressionId a, ExpressionId b) {
   ExpressionTable& table = call.module.expressions;
   const bool same = table.prove_equal(a, b);
   const Interval range = table.bounds(table.subtract(a, b));
@@ -90,18 +90,26 @@ std::optional<bool> decide(InferCall& call, Op op, ExpressionId a, ExpressionId 
       if (same || range.low >= 0) return false;
       return range.high < 0 ? std::optional(true) : std::nullopt;
     case Op::kGreater:
-      return decide(call, Op::kLess, b, a);
+      return decided(call, Op::kLess, b, a);
     default: {  // LessOrEqual, GreaterOrEqual
       const auto opposite =
-          op == Op::kLessOrEqual ? decide(call, Op::kLess, b, a) : decide(call, Op::kLess, a, b);
+          op == Op::kLessOrEqual ? decided(call, Op::kLess, b, a) : decided(call, Op::kLess, a, b);
       return opposite ? std::optional(!*opposite) : std::nullopt;
     }
   }
 }
 
+// Decides it also where that takes open symbols to be at least 1.
 std::optional<ExpressionId> compare(InferCall& call, ExpressionId a, ExpressionId b) {
-  const auto decided = decide(call, call.node.op(), a, b);
-  return decided ? std::optional(call.module.expressions.constant(*decided ? 1 : 0)) : std::nullopt;
+  ExpressionTable& table = call.module.expressions;
+  auto holds = decided(call, call.node.op(), a, b);
+  if (!holds) {
+    const size_t before = table.mark();
+    table.raise_lows(table.subtract(a, b));
+    holds = decided(call, call.node.op(), a, b);
+    if (!holds) table.forget_since(before);
+  }
+  return holds ? std::optional(table.constant(*holds ? 1 : 0)) : std::nullopt;
 }
 
 std::optional<ExpressionId> logic(InferCall& call, ExpressionId a, ExpressionId b) {

@@ -575,7 +575,9 @@ bool ExpressionTable::require_min(ExpressionId id, int64_t low) {
   if (range.low >= low) return true;
   if (range.high < low) return false;
   std::optional<SymbolId> only;
-  if (!grows_with(id, only) || symbol(*only).origin != SymbolOrigin::kInputDim) return true;
+  if (!grows_with(id, only)) return true;
+  const SymbolOrigin origin = symbol(*only).origin;
+  if (origin != SymbolOrigin::kInputDim && origin != SymbolOrigin::kOpenDim) return true;
   constexpr int64_t kMax = int64_t{1} << 40;
   int64_t small = symbol(*only).low;
   int64_t large = std::min(symbol(*only).high, kMax);
@@ -590,6 +592,39 @@ bool ExpressionTable::require_min(ExpressionId id, int64_t low) {
   }
   learn(*only).low = small;
   return true;
+}
+
+bool ExpressionTable::raise_lows(ExpressionId id) {
+  const Expression e = (*this)[id];
+  if (e.op == ExpressionOp::kConstant) return false;
+  if (e.op != ExpressionOp::kSymbol) {
+    const bool first = raise_lows(e.a);
+    return raise_lows(e.b) || first;
+  }
+  const auto only = static_cast<SymbolId>(e.value);
+  if (symbol(only).origin != SymbolOrigin::kOpenDim || symbol(only).low > 0) return false;
+  learn(only).low = 1;
+  return true;
+}
+
+bool ExpressionTable::assume_positive(ExpressionId id) {
+  if (bounds(id).low >= 1) return true;
+  const size_t before = mark();
+  if (raise_lows(id) && bounds(id).low >= 1) return true;
+  forget_since(before);
+  return false;
+}
+
+ExpressionId ExpressionTable::make_simple(ExpressionOp op, ExpressionId a, ExpressionId b) {
+  const ExpressionId made = make(op, a, b);
+  if ((*this)[made].op != op || op == ExpressionOp::kAdd || op == ExpressionOp::kMul) return made;
+  const size_t before = mark();
+  if (raise_lows(made)) {
+    const ExpressionId simpler = make(op, a, b);
+    if ((*this)[simpler].op != op) return simpler;
+    forget_since(before);
+  }
+  return made;
 }
 
 Result<int64_t> ExpressionTable::evaluate(ExpressionId id, std::span<const int64_t> symbols) const {

@@ -50,7 +50,9 @@ struct Expression {
   auto operator<=>(const Expression&) const = default;
 };
 
-enum class SymbolOrigin : uint8_t { kInputDim, kInputValue, kNodeResult };
+// kOpenDim: the dim of an input whose bounds no option gives. Where inference of a model's types
+// knows more, it raises its low from 0 to 1 (assume_positive); then it is a kInputDim.
+enum class SymbolOrigin : uint8_t { kInputDim, kInputValue, kNodeResult, kOpenDim };
 
 struct Symbol {
   std::string name;
@@ -122,6 +124,13 @@ class ExpressionTable {
   // single symbol that is the dim of an input and it grows with that symbol. Returns false when no
   // value of that symbol suffices.
   bool require_min(ExpressionId id, int64_t low);
+  // Raises to 1 the lows of the expression's open symbols; returns whether one was lower.
+  bool raise_lows(ExpressionId id);
+  // Does so if the expression is at least 1 then. Returns whether it is.
+  bool assume_positive(ExpressionId id);
+  // Returns what make() does; or, if that is a division, min or max which is simpler where its open
+  // symbols are at least 1, raises them and returns the simpler expression.
+  ExpressionId make_simple(ExpressionOp op, ExpressionId a, ExpressionId b);
   // Undoes what requirements taught about symbols since the call of mark(). Values that were
   // inferred meanwhile from it must not be used afterwards.
   size_t mark() const { return lessons_.size(); }

@@ -88,6 +88,24 @@ TEST_F(Fixture, RequiredSizeRaisesLow) {
   EXPECT_FALSE(table.require_min(table.floor_divide(N, c(32)), 3));
 }
 
+// Sizes may be 0 until something needs them to be 1: a divisor, or a simpler expression.
+TEST_F(Fixture, OpenSymbolsRiseWhereThatHelps) {
+  const SymbolId given = table.add_symbol({.name = "P"});
+  const SymbolId open = table.add_symbol({.name = "B", .origin = SymbolOrigin::kOpenDim});
+  const ExpressionId P = table.symbol_expression(given);
+  const ExpressionId B = table.symbol_expression(open);
+  EXPECT_EQ(table.make_simple(ExpressionOp::kMin, B, c(7)), table.minimum(B, c(7)));
+  EXPECT_FALSE(table.assume_positive(table.add(B, c(-1))));
+  EXPECT_FALSE(table.assume_positive(P)) << "its bounds were given";
+  EXPECT_EQ(table.symbol(open).low, 0);
+  const size_t mark = table.mark();
+  EXPECT_EQ(table.make_simple(ExpressionOp::kMax, table.add(B, c(-1)), c(0)), table.add(B, c(-1)));
+  EXPECT_EQ(table.symbol(open).low, 1);
+  table.forget_since(mark);
+  EXPECT_TRUE(table.assume_positive(table.multiply(c(12), B)));
+  EXPECT_EQ(table.symbol(open).low, 1);
+}
+
 // A convolution of stride 2 and kernel 3 rounds up: H and 4*floordiv(floordiv(H + 1, 2) + 1, 2) are
 // equal where 4 divides H.
 TEST_F(Fixture, EqualToAMultipleIsAMultiple) {

@@ -150,13 +150,15 @@ Result<void> ModuleParser::parse_symbol() {
   if (symbol.name.empty() || symbols_.contains(symbol.name))
     return lexer_.error_at(offset, "a symbol needs a name of its own");
   SLUICE_TRY(expect("="));
-  SLUICE_ASSIGN(const std::string origin, take_name("dim, value or result"));
+  SLUICE_ASSIGN(const std::string origin, take_name("dim, open, value or result"));
   if (origin == "value") {
     symbol.origin = SymbolOrigin::kInputValue;
   } else if (origin == "result") {
     symbol.origin = SymbolOrigin::kNodeResult;
+  } else if (origin == "open") {
+    symbol.origin = SymbolOrigin::kOpenDim;
   } else if (origin != "dim") {
-    return lexer_.error("a symbol is read from a dim, value or result");
+    return lexer_.error("a symbol is read from a dim, open dim, value or result");
   }
   SLUICE_TRY(expect("("));
   symbol.graph = symbol.value = -1;

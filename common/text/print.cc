@@ -12,7 +12,7 @@ namespace text {
 namespace {
 
 constexpr size_t kLineLength = 140;  // longer lists of inputs are printed one per line
-constexpr std::string_view kOrigins[] = {"dim", "value", "result"};
+constexpr std::string_view kOrigins[] = {"dim", "value", "result", "open"};
 
 std::string joined(const std::vector<std::string>& items, std::string_view between) {
   std::string result;

@@ -110,7 +110,7 @@ class Check(ProgramCase):
     def test_open_dimensions_name_the_line_that_fixes_them(self):
         save_network(self.model, "batch")
         text = self.check(0).stdout
-        self.assertIn("\nsizes   batch from 1; figures are for batch=4\n", text)
+        self.assertIn("\nsizes   batch from 0; figures are for batch=4\n", text)
         self.assertIn("open dims of inputs need no size: the compiled model runs at all that "
                       "are allowed\n"
                       "fixed sizes may be faster: --dim batch=1\n", text)

@@ -11,7 +11,7 @@ import unittest
 import numpy as np
 from onnx import TensorProto, helper
 
-from models import floats, save, value
+from models import constant, floats, save, value
 from programs import STAGES, ProgramCase, need
 
 PROFILE = "--profile=cpu-generic"  # runs everywhere
@@ -48,6 +48,50 @@ class Dims(ProgramCase):
                 self.assertEqual(np.load(os.path.join(folder, name + ".npy")).shape, shape)
             said = self.program(3, program, source, "--random", "--dim=M=4")
             self.assertIn(f"its inputs have '1', '{SUM}', 'N', 'z_2'", said)
+
+    def outputs(self, *sizes):
+        self.program(0, "sluice-loader", self.om, "-q", "--random", *sizes,
+                     "--output-dir=" + self.path("out"))
+        return {name: np.load(os.path.join(self.path("out"), name + ".npy")) for name in "yw"}
+
+    def test_a_size_of_0(self):
+        """By default wherever every node can, and as any other size."""
+        x, z = floats("x", ["B", "P", 4]), floats("z", ["M", 3, 2])
+        nodes = [helper.make_node("Reshape", ["x", "heads"], ["r"], "split"),  # copies both dims
+                 helper.make_node("MatMul", ["r", "m"], ["h"], "mul"),
+                 helper.make_node("Softmax", ["h"], ["y"], "soft"),
+                 helper.make_node("Shape", ["z"], ["s"], "shape"),
+                 helper.make_node("Slice", ["s", "zero", "one"], ["m0"], "first"),
+                 helper.make_node("Concat", ["m0", "rest"], ["t"], "target", axis=0),
+                 helper.make_node("Reshape", ["z", "t"], ["w"], "flat")]  # divides by M
+        save(self.model, nodes, [x, z], [floats("y", [None] * 4), floats("w", [None, None])],
+             [constant("heads", np.int64([0, 0, 2, -1])),
+              constant("m", np.ones((2, 5), np.float32)),
+              constant("zero", np.int64([0])), constant("one", np.int64([1])),
+              constant("rest", np.int64([-1]))])
+        said = self.program(0, "sluice-check", self.model, PROFILE)
+        for line in ("B from 0", "P from 0", "M from 1"):
+            self.assertIn(line, said)
+        self.compile(0)
+        self.assertEqual(self.outputs("--dim=B=0", "--dim=P=3")["y"].shape, (0, 3, 2, 5))
+        self.assertEqual(self.outputs("--dim=B=2", "--dim=P=0")["y"].shape, (2, 0, 2, 5))
+        self.assertEqual(self.outputs("--dim=M=2")["w"].shape, (2, 6))
+        self.assertIn("M", self.program(3, "sluice-loader", self.om, "--random", "--dim=M=0"))
+        self.compile(0, "--dim=P=0", "--dim=B=0..0")
+        self.assertEqual(self.outputs()["y"].shape, (0, 0, 2, 5))
+
+    def test_an_output_that_is_not_as_declared(self):
+        save(self.model, [helper.make_node("Relu", ["x"], ["y"], "act"),
+                          helper.make_node("Transpose", ["x"], ["w"], "turn")],
+             [floats("x", [2, "N"])],
+             [floats("y", [3, "N"]), value("w", ["N", 2], TensorProto.INT64)])
+        for program, *more in (("sluice-check", self.model),
+                               ("sluice-preprocess", self.model, "-o", self.path("typed.sg"))):
+            said = self.done(0, program, *more).stderr
+            self.assertIn("output 'y' is declared as f32[3, ?], but is f32[2, N]", said)
+            self.assertIn("output 'w' is declared as i64[?, 2], but is f32[N, 2]", said)
+        self.assertIn("output 'y' is declared as",
+                      self.program(3, "sluice-preprocess", "--strict=on", self.model))
 
     def test_names_with_separators(self):
         names = ["N;M", "a=b;c", "end;"]
@@ -232,7 +276,7 @@ class Dims(ProgramCase):
         for size in ("9223372036854775808", "1..9223372036854775808", "1e18", "-1"):
             said = self.compile(3, "--dim=N=" + size)
             self.assertIn(f"'N={size}', expected", said)
-            self.assertIn(f"at most {largest}", said)
+            self.assertIn(f"from 0 to {largest}", said)
         save(self.model, [helper.make_node("Relu", ["x"], ["y"], "act")], [floats("x", ["N"])],
              [floats("y")])
         said = self.compile(5, f"--dim=N={1 << 50}")

@@ -1,4 +1,5 @@
-// Makes tasks of other streams wait for what they read and for what control edges put before them.
+// Makes tasks of other streams wait for what they read, for what control edges put before them, and
+// for the task before them of their parallel_group, of which no two may run at the same time.
 // An event is what one task records and later tasks of other streams wait for; a wait that another
 // one implies, or that an earlier task of the same stream has done, is left out.
 //
@@ -10,6 +11,8 @@
 // Legal because a task then begins only after all that it depends on; without other streams nothing
 // is inserted.
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "stages/build/parts.h"
 #include "stages/build/passes/passes.h"
@@ -38,7 +41,7 @@ class EventInserter {
   // Returns the tasks that a task depends on; through nodes without a task, on what made the bytes
   // they show.
   std::vector<int64_t> dependencies(const Node& task) {
-    std::vector<int64_t> found;
+    std::vector<int64_t> found = before_in_group(task);
     std::vector<const Node*> open = {&task};
     const auto add = [&](const Node* producer) {
       if (producer == nullptr) return;
@@ -61,6 +64,14 @@ class EventInserter {
     }
     std::sort(found.rbegin(), found.rend());  // the later one may imply the earlier
     return found;
+  }
+
+  std::vector<int64_t> before_in_group(const Node& task) {
+    if (task.placement.parallel_group < 0) return {};
+    const int64_t own = position_[static_cast<size_t>(task.id())];
+    const auto [last, is_first] = last_of_group_.try_emplace(task.placement.parallel_group, own);
+    if (is_first) return {};
+    return {std::exchange(last->second, own)};
   }
 
   void wait_for_dependencies(uint32_t position) {
@@ -89,6 +100,7 @@ class EventInserter {
   std::vector<Node*> tasks_;
   std::vector<int64_t> position_;  // by node id
   std::vector<int32_t> seen_by_;   // by node id: the last task that was found to depend on it
+  std::map<int32_t, int64_t> last_of_group_;  // positions
   TaskClocks clocks_;
   std::vector<int64_t> event_;  // by position: what it records
   int64_t events_ = 0;

@@ -63,6 +63,24 @@ TEST(InsertEvents, ImpliedWaitsAreLeftOut) {
   EXPECT_THAT(streamed.of("d").waits, IsEmpty());
 }
 
+// No two tasks of a group run at the same time, whatever streams they are in.
+TEST(InsertEvents, TasksOfAGroupRunOneAfterTheOther) {
+  const auto of_group = [](const std::string& result, const std::string& operation,
+                           const std::string& stream, int group) {
+    std::string text = node(result, operation, stream);
+    return text.insert(text.rfind('}'), ", parallel_group = " + std::to_string(group));
+  };
+  const Streamed streamed(of_group("a", "Relu(%x)", "s", 3) + of_group("b", "Neg(%x)", "t", 3) +
+                          of_group("c", "Abs(%x)", "u", 4) + of_group("d", "Sin(%x)", "u", 3));
+  EXPECT_THAT(streamed.of("a").records, ElementsAre(0));
+  EXPECT_THAT(streamed.of("b").waits, ElementsAre(0));
+  EXPECT_THAT(streamed.of("b").records, ElementsAre(1));
+  EXPECT_THAT(streamed.of("c").waits, IsEmpty());
+  EXPECT_THAT(streamed.of("d").waits, ElementsAre(1));
+  const HappensBefore order(streamed.graph());
+  EXPECT_TRUE(order.is_before(0, 1) && order.is_before(1, 3));
+}
+
 // What a third stream has waited for is done for those that wait for it.
 TEST(InsertEvents, WaitsReachThroughStreams) {
   const Streamed streamed(node("a", "Relu(%x)", "s") + node("b", "Neg(%a)", "t") +

@@ -16,6 +16,7 @@
 //
 // Must run on whole operators: a pattern of several nodes does not look through Casts.
 #include <algorithm>
+#include <utility>
 
 #include "common/base/log.h"
 #include "common/pass/editor.h"
@@ -47,6 +48,9 @@ class PrecisionChooser {
         drop_identity(node);
       else
         SLUICE_TRY(set_dtypes(node));
+      // What is obeyed keeps no nodes apart any more.
+      const Precision obeyed = std::exchange(node.placement.precision, Precision::kNone);
+      changed_ = changed_ || obeyed != Precision::kNone;
     }
     const std::vector<Value*> outputs = graph_.outputs();
     for (size_t i = 0; i < outputs.size(); ++i) {

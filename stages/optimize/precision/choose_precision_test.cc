@@ -161,9 +161,25 @@ TEST(ChoosePrecisionTest, AnnotationsWorkWithoutAMode) {
 )",
                    R"(graph @main(%x: f32[4]) -> (%y) {
   %"x:f16": f16[4] = Cast(%x) {to = 10} placement {stream_label = "left"}
-  %"a:f16": f16[4] = Relu(%"x:f16") placement {stream_label = "left", precision = f16}
+  %"a:f16": f16[4] = Relu(%"x:f16") placement {stream_label = "left"}
   %a: f32[4] = Cast(%"a:f16") {to = 1} placement {stream_label = "left"}
   %y: f32[4] = Neg(%a)
+}
+)");
+}
+
+// Where nothing is cast, the annotation alone would keep the nodes out of one kernel.
+TEST(ChoosePrecisionTest, WhatIsObeyedIsTakenOffTheNode) {
+  expect_precision({}, R"(graph @main(%x: f32[4]) -> (%y) {
+  %a: f32[4] = Relu(%x)
+  %b: f32[4] = Exp(%a) placement {precision = keep}
+  %y: f32[4] = Neg(%b)
+}
+)",
+                   R"(graph @main(%x: f32[4]) -> (%y) {
+  %a: f32[4] = Relu(%x)
+  %b: f32[4] = Exp(%a)
+  %y: f32[4] = Neg(%b)
 }
 )");
 }

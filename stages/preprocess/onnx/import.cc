@@ -127,6 +127,16 @@ void forget_types(Module& module) {
   }
 }
 
+// Remembers the types that the model declares for its outputs, with the dims that are numbers; not
+// where the user gives other sizes than the model.
+void keep_declared_types(const onnx::GraphProto& proto, const Options& options, Module& module) {
+  if (!options.text("input-shape").empty()) return;
+  for (const onnx::ValueInfoProto& output : proto.output()) {
+    const auto type = declared_type(module, output.type(), output.name());
+    if (type && *type != 0) module.declared_outputs.emplace(output.name(), *type);
+  }
+}
+
 // States begin empty: a size that only states have may be 0, also where it was bounded from 1.
 Result<void> declare_states(Graph& graph, const Options& options) {
   SLUICE_ASSIGN(const std::vector<State> states, find_states(graph, options.text("state")));
@@ -150,7 +160,9 @@ Result<void> declare_states(Graph& graph, const Options& options) {
   }
   for (const auto& [id, only_states] : symbols) {
     Symbol& symbol = expressions.symbol(id);
-    if (only_states && symbol.low == 1) symbol.low = 0;
+    if (!only_states) continue;
+    symbol.origin = SymbolOrigin::kInputDim;
+    if (symbol.low == 1) symbol.low = 0;
   }
   return {};
 }
@@ -186,6 +198,7 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
   SLUICE_TRY(add_inputs(file.proto.graph(), options, graph, import));
   SLUICE_TRY(import.run(file.proto.graph()));
   SLUICE_TRY(declare_states(graph, options));
+  keep_declared_types(file.proto.graph(), options, module);
   for (const std::string& line : rules.unmatched())
     log_warning("sluice-preprocess", fmt::format("{}: {}", options.text("annotate"), line));
   if (!rules.digest().is_zero()) module.made_from.push_back(rules.digest());

@@ -42,12 +42,12 @@ std::optional<DimRange> range(std::string_view text) {
   const size_t dots = text.find("..");
   if (dots == std::string_view::npos) {
     const auto value = number(text);
-    if (!value || *value < 1) return std::nullopt;
+    if (!value || *value < 0) return std::nullopt;
     return DimRange{*value, *value};
   }
   const auto low = number(text.substr(0, dots));
   const auto high = number(text.substr(dots + 2));
-  if (!low || !high || *low < 0 || *high < 1 || *high < *low) return std::nullopt;
+  if (!low || !high || *low < 0 || *high < *low) return std::nullopt;
   return DimRange{*low, *high};
 }
 
@@ -76,8 +76,8 @@ Result<ShapeOptions> parse_shape_options(const Options& options) {
         equal == std::string::npos ? std::nullopt : range(std::string_view(item).substr(equal + 1));
     if (!bounds)
       return make_error(ErrorCode::kBadOption,
-                        "--dim has '{}', expected NAME=VALUE, from 1, or NAME=LOW..HIGH, from 0; "
-                        "both at most {}",
+                        "--dim has '{}', expected NAME=VALUE or NAME=LOW..HIGH with whole numbers "
+                        "from 0 to {}",
                         item, INT64_MAX);
     const auto [known, inserted] = parsed.dims.emplace(item.substr(0, equal), *bounds);
     if (!inserted && (known->second.low != bounds->low || known->second.high != bounds->high)) {

@@ -16,9 +16,8 @@
 
 namespace sluice {
 
-// A dim of a model is at least 1 unless it was bounded from 0 on purpose.
 struct DimRange {
-  int64_t low = 1;
+  int64_t low = 0;
   int64_t high = INT64_MAX;
   bool is_fixed() const { return low == high; }
 };

@@ -206,17 +206,19 @@ Result<void> ModelInputs::fix_dim(size_t index, int axis, const DimRange& range)
 
 Dim ModelInputs::named_dim(const std::string& name, size_t index, int axis) {
   const auto found = options_.dims.find(name);
-  const DimRange range = found == options_.dims.end() ? DimRange{} : found->second;
+  const bool is_given = found != options_.dims.end();
+  const DimRange range = is_given ? found->second : DimRange{};
   if (range.is_fixed()) return Dim::fixed(range.low);
   auto symbol = module_.expressions.find_symbol(name);
   if (!symbol) {
-    symbol = module_.expressions.add_symbol({.name = name,
-                                             .origin = SymbolOrigin::kInputDim,
-                                             .graph = 0,
-                                             .value = static_cast<int32_t>(index),
-                                             .axis = axis,
-                                             .low = range.low,
-                                             .high = range.high});
+    symbol = module_.expressions.add_symbol(
+        {.name = name,
+         .origin = is_given ? SymbolOrigin::kInputDim : SymbolOrigin::kOpenDim,
+         .graph = 0,
+         .value = static_cast<int32_t>(index),
+         .axis = axis,
+         .low = range.low,
+         .high = range.high});
   }
   return module_.make_dim(module_.expressions.symbol_expression(*symbol));
 }

@@ -20,6 +20,7 @@
 
 #include "common/base/work.h"
 #include "common/ops/infer.h"
+#include "common/ops/refine.h"
 #include "stages/preprocess/infer/bodies.h"
 #include "stages/preprocess/infer/failing_branches.h"
 #include "stages/preprocess/infer/fold.h"
@@ -94,6 +95,29 @@ Result<bool> walk(Graph& graph, ValueFacts& facts) {
   return changed;
 }
 
+// Types are known now, and with them which sizes must be at least 1.
+void settle_open_symbols(ExpressionTable& table) {
+  for (SymbolId id = 0; id < static_cast<SymbolId>(table.symbol_count()); ++id) {
+    SymbolOrigin& origin = table.symbol(id).origin;
+    if (origin == SymbolOrigin::kOpenDim) origin = SymbolOrigin::kInputDim;
+  }
+}
+
+// Readers of a model rely on the types that it declares for its outputs.
+void warn_of_outputs(Module& module) {
+  for (const Value* output : module.root().outputs()) {
+    const auto declared = module.declared_outputs.find(output->name());
+    if (declared == module.declared_outputs.end()) continue;
+    const Type& promised = module.type(declared->second);
+    if (refine(module, promised, output->type())) continue;
+    module.warnings.add(
+        Leniency::kDeclaredType,
+        fmt::format("output '{}' is declared as {}, but is {}", output->name(),
+                    type_text(module, promised), type_text(module, output->type())));
+  }
+  module.declared_outputs.clear();
+}
+
 }  // namespace
 
 Result<bool> infer_types(Graph& graph, const Options&) {
@@ -106,7 +130,9 @@ Result<bool> infer_types(Graph& graph, const Options&) {
     changed = changed || walked;
     if (!walked || symbol_state(module.expressions) == before) break;
   }
+  settle_open_symbols(module.expressions);
   module.requirements.drop_proved(module.expressions);
+  warn_of_outputs(module);
   return erase_dead_nodes(graph) || changed;
 }
 

@@ -24,6 +24,31 @@ TEST(InferTypes, FoldsShapesAsItGoes) {
 )");
 }
 
+// The size of a batch may be 0, but not that of a dim by which a node divides. Afterwards both are
+// dims like those whose bounds an option gives.
+TEST(InferTypes, OpenDimsMayBeZeroWhereNoNodeMinds) {
+  EXPECT_EQ(after_pass(infer_types, R"(symbol N = open(@main, %x, 0)
+symbol M = open(@main, %x, 1)
+graph @main(%x: f32[N, M, 4]) -> (%y) {
+  %zero = constant i64[1] [0]
+  %one = constant i64[1] [1]
+  %far = constant i64[1] [-1]
+  %s: ? = Shape(%x) {end = 2, start = 1}
+  %t: ? = Concat(%far, %s) {axis = 0}
+  %y: ? = Reshape(%x, %t)
+}
+)"),
+            R"(symbol N = dim(@main, %x, 0)
+symbol M = dim(@main, %x, 1) in [1, *]
+graph @main(%x: f32[N, M, 4]) -> (%y) {
+  %far = constant i64[1] [-1]
+  %s: i64[1] = Shape(%x) {end = 2, start = 1}
+  %t: i64[2] = Concat(%far, %s) {axis = 0}
+  %y: f32[4*N, M] = Reshape(%x, %t)
+}
+)");
+}
+
 TEST(InferTypes, LeavesLargeAndRandomNodes) {
   EXPECT_EQ(after_pass(infer_types, R"(graph @main() -> (%y, %r) {
   %w = constant f32[20000] splat 1
