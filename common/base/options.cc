@@ -206,8 +206,8 @@ Result<void> check_option_value(const OptionRow& row, std::string_view value) {
   }
   if (row.name == "dim" && !value.empty() && !ends_value(value, kDimEnd)) {
     return make_error(ErrorCode::kBadOption,
-                      "--dim has '{}', expected NAME=VALUE, from 1, or NAME=LOW..HIGH, from 0; "
-                      "both at most {}",
+                      "--dim has '{}', expected NAME=VALUE or NAME=LOW..HIGH with whole numbers "
+                      "from 0 to {}",
                       value, INT64_MAX);
   }
   if (row.choices.empty() || value == row.fallback) return {};

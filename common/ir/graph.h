@@ -143,7 +143,7 @@ class Node {
   void add_origins(const std::vector<uint32_t>& origins);
   void set_origins(std::vector<uint32_t> origins);
   // Returns "node 'conv1' (Conv)", for messages; a node without name uses the name of its first
-  // result.
+  // result. Of nodes that stand for one of the model: "node 'gelu' (its Mul)".
   std::string label() const;
 
   Node* next() const { return next_; }

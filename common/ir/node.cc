@@ -189,6 +189,11 @@ std::string Node::label() const {
   std::string name = name_;
   if (name.empty() && !outputs_.empty()) name = outputs_[0]->name();
   if (name.empty()) name = fmt::format("#{}", id_);
+  if (origins_.size() == 1) {
+    const std::string& user = graph_->module().onnx_node(origins_[0]);
+    if (name == fmt::format("{}/{}", user, op_name(op_)))
+      return fmt::format("node '{}' (its {})", user, op_name(op_));
+  }
   return fmt::format("node '{}' ({})", name, op_name(op_));
 }
 

@@ -76,15 +76,18 @@ Interval range_of(const ExpressionTable& expressions, const Dim& dim) {
                              : Interval{};
 }
 
-// Returns the least value of a sum of products where every symbol is at least 1; nothing for other
-// expressions.
-std::optional<int64_t> min_in_use(const ExpressionTable& expressions, ExpressionId id) {
+// Returns the least value of a sum of products where every symbol but that of the state is at least
+// 1; nothing for other expressions.
+std::optional<int64_t> min_in_use(const ExpressionTable& expressions, ExpressionId id,
+                                  const Dim& state) {
   const Expression& e = expressions[id];
   if (e.op == ExpressionOp::kConstant) return e.value >= 0 ? std::optional(e.value) : std::nullopt;
-  if (e.op == ExpressionOp::kSymbol)
-    return std::max<int64_t>(expressions.symbol(static_cast<SymbolId>(e.value)).low, 1);
+  if (e.op == ExpressionOp::kSymbol) {
+    const int64_t low = expressions.symbol(static_cast<SymbolId>(e.value)).low;
+    return state == Dim::expression(id) ? low : std::max<int64_t>(low, 1);
+  }
   if (e.op != ExpressionOp::kAdd && e.op != ExpressionOp::kMul) return std::nullopt;
-  const auto a = min_in_use(expressions, e.a), b = min_in_use(expressions, e.b);
+  const auto a = min_in_use(expressions, e.a, state), b = min_in_use(expressions, e.b, state);
   if (!a || !b) return std::nullopt;
   int64_t value = 0;
   const bool overflows = e.op == ExpressionOp::kAdd ? __builtin_add_overflow(*a, *b, &value)
@@ -92,11 +95,11 @@ std::optional<int64_t> min_in_use(const ExpressionTable& expressions, Expression
   return overflows ? std::nullopt : std::optional(value);
 }
 
-// The sizes that an output can have in runs that are of use, which add something to a state.
-Interval made_range(const ExpressionTable& expressions, const Dim& dim) {
+// The sizes that an output can have in runs that are of use, which add something to the state.
+Interval made_range(const ExpressionTable& expressions, const Dim& dim, const Dim& state) {
   Interval range = range_of(expressions, dim);
   if (dim.is_expression()) {
-    const auto min = min_in_use(expressions, static_cast<ExpressionId>(dim.value));
+    const auto min = min_in_use(expressions, static_cast<ExpressionId>(dim.value), state);
     range.low = std::max(range.low, min.value_or(range.low));
   }
   return range;
@@ -127,7 +130,8 @@ struct Mismatch {
 // Returns nothing where the output and the input have some size in common.
 std::optional<Mismatch> find_mismatch(const ExpressionTable& expressions, const Dim& output,
                                       const Dim& input, size_t axis) {
-  const Interval given = made_range(expressions, output), taken = range_of(expressions, input);
+  const Interval given = made_range(expressions, output, input),
+                 taken = range_of(expressions, input);
   if (given.low <= taken.high && taken.low <= given.high) return std::nullopt;
   const bool is_bound = given.low > taken.high && taken.low != taken.high;
   return Mismatch{

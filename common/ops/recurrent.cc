@@ -75,6 +75,20 @@ Result<void> infer_recurrent(InferCall& call) {
                        layout == 0 ? Dims{sequence, direction, batch, hidden}
                                    : Dims{batch, sequence, direction, hidden}));
   const Dims last = layout == 0 ? Dims{direction, batch, hidden} : Dims{batch, direction, hidden};
+  const auto expect = [&](size_t input, const Dims& dims) -> Result<void> {
+    if (!call.has_input(input)) return {};
+    const std::string what =
+        fmt::format("dims of {} and those it must have", call.input_name(input));
+    SLUICE_TRY(call.unify(call.shape(input), Shape(dims), what));
+    return {};
+  };
+  SLUICE_TRY(expect(3, {direction, call.math.multiply(hidden, 2 * gates)}));
+  SLUICE_TRY(expect(4, {batch}));
+  SLUICE_TRY(expect(5, last));
+  if (gates == 4) {
+    SLUICE_TRY(expect(6, last));
+    SLUICE_TRY(expect(7, {direction, call.math.multiply(hidden, 3)}));
+  }
   SLUICE_TRY(call.give(1, call.dtype(0), last));
   return call.give(2, call.dtype(0), last);
 }

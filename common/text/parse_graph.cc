@@ -2,6 +2,7 @@
 
 #include "common/ir/annotation.h"
 #include "common/ir/engine_fault.h"
+#include "common/text/concat_names.h"
 #include "common/text/parser.h"
 
 namespace sluice::text {
@@ -299,11 +300,17 @@ Result<void> ModuleParser::parse_placement_field(Node& node) {
     *flag = true;
     return {};
   }
+  if (std::ranges::find(kConcatFlags, field) != std::end(kConcatFlags)) return {};
   SLUICE_TRY(expect("="));
   const std::pair<std::string_view, int32_t*> numbers[] = {
       {"stage_level", &placement.stage_level},
       {"parallel_group", &placement.parallel_group},
       {"complete_after", &placement.complete_after}};
+  if (field == kConcatAxis) {
+    SLUICE_TRY(take_int(field, 0, 0));
+    return {};
+  }
+  if (field == kConcatProducer) return expect("false");
   for (const auto& [name, number] : numbers) {
     if (field != name) continue;
     SLUICE_ASSIGN(const int64_t given, take_int(field, 0, INT32_MAX));

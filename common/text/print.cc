@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/release.h"
+#include "common/text/concat_names.h"
 #include "common/text/names.h"
 #include "common/text/printer.h"
 #include "common/text/text.h"
@@ -21,6 +22,21 @@ std::string joined(const std::vector<std::string>& items, std::string_view betwe
     result += item;
   }
   return result;
+}
+
+bool is_concat_without_task(const Node& node) {
+  return node.op() == Op::kConcat && node.placement.no_task;
+}
+
+// Returns whether a Concat without a task has a result of the node as a piece.
+bool writes_into_concat(const Node& node) {
+  for (size_t i = 0; i < node.output_count(); ++i) {
+    const auto uses = node.output(i).uses();
+    if (std::any_of(uses.begin(), uses.end(),
+                    [](const Use& use) { return is_concat_without_task(*use.node); }))
+      return true;
+  }
+  return false;
 }
 
 bool refers_to_value(const Module& module, const Symbol& symbol) {
@@ -244,6 +260,11 @@ std::string ModulePrinter::placement(const Node& node) const {
   if (placement.complete_after >= 0)
     fields.push_back(fmt::format("complete_after = {}", placement.complete_after));
   if (placement.no_task) fields.push_back("_no_task");
+  if (is_concat_without_task(node)) {
+    for (const std::string_view name : kConcatFlags) fields.emplace_back(name);
+    fields.push_back(fmt::format("{} = 0", kConcatAxis));
+  }
+  if (writes_into_concat(node)) fields.push_back(fmt::format("{} = false", kConcatProducer));
   if (placement.keep) fields.push_back("keep");
   if (placement.no_fold) fields.push_back("no_fold");
   return joined(fields, ", ");

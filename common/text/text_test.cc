@@ -203,9 +203,9 @@ graph @m(%x: f32[n, 8] at b0) -> (%y) part shapes symbolic {
   buffer b2 = arena "p2p" bytes 32*n offset 3200 live "right" [1, 2]
   buffer b3 = output 0 bytes 64*n live "left" [3, 3]
   %a: f32[n, 8] at b2 = Neg(%x) placement {engine = host_cpu, stream = "left"}
-  %b: f32[n, 8] storage dense [n, 16] bytes 64*n - 32 at b1 + 32 of f32[n, 16] = Sin(%a) placement {engine = host_cpu, stream = "right"}
-  %c: f32[n, 8] storage dense [50, 8] bytes 1600 at b2 bytes 32*n = Cos(%b) placement {engine = host_cpu, stream = "right"}
-  %y: f32[n, 16] at b3 bytes ? = Concat(%b, %c) {axis = 1} placement {engine = rts, complete_after = 2, _no_task}
+  %b: f32[n, 8] storage dense [n, 16] bytes 64*n - 32 at b1 + 32 of f32[n, 16] = Sin(%a) placement {engine = host_cpu, stream = "right", can_reused_for_concat_optimize = false}
+  %c: f32[n, 8] storage dense [50, 8] bytes 1600 at b2 bytes 32*n = Cos(%b) placement {engine = host_cpu, stream = "right", can_reused_for_concat_optimize = false}
+  %y: f32[n, 16] at b3 bytes ? = Concat(%b, %c) {axis = 1} placement {engine = rts, complete_after = 2, _no_task, _nopadding_continuous_input, _output_reuse_input, _reuse_input_on_dim_index = 0}
 }
 )");
 }

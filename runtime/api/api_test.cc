@@ -61,10 +61,12 @@ TEST(Api, OpensQueriesRuns) {
   EXPECT_EQ(sluice_run_execute(run), 7004);
   EXPECT_STREQ(sluice_last_error(), "SL7004: input 'x' is not bound");
   std::vector<float> x(kElements, 2.5f);
-  EXPECT_EQ(sluice_run_output(run, 0, nullptr), nullptr);
+  uint64_t bytes = 77;
+  EXPECT_EQ(sluice_run_output(run, 0, &bytes), nullptr);
+  EXPECT_EQ(bytes, 0u);
+  EXPECT_EQ(sluice_run_output(run, 1, nullptr), nullptr);
   ASSERT_EQ(sluice_run_bind_input(run, 0, x.data(), kElements * sizeof(float)), 0);
   ASSERT_EQ(sluice_run_execute(run), 0);
-  uint64_t bytes = 0;
   const auto* y = static_cast<const float*>(sluice_run_output(run, 0, &bytes));
   EXPECT_EQ(bytes, 384u);
   EXPECT_EQ(y[kElements - 1], 2.5f);

@@ -170,9 +170,9 @@ int sluice_run_output_tensor(const sluice_run* run, size_t index, size_t element
 }
 
 const void* sluice_run_output(const sluice_run* run, size_t index, uint64_t* bytes) {
-  if (sluice_run_output_count(run, index) == 0) return nullptr;
-  const auto output =
-      run->fixed ? run->fixed->output(index) : run->hybrid->output(index).tensors[0].bytes;
+  std::span<const std::byte> output;
+  if (sluice_run_output_count(run, index) > 0)
+    output = run->fixed ? run->fixed->output(index) : run->hybrid->output(index).tensors[0].bytes;
   if (bytes != nullptr) *bytes = output.size();
   return output.data();
 }

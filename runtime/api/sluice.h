@@ -168,8 +168,9 @@ SLUICE_API int sluice_reset_state(sluice_run* run);
 /* Runs the model once: reads every input, writes every output. Every input must be bound, but for
  * states, and for optionals, which are empty then; an output that is not is kept by the run. */
 SLUICE_API int sluice_run_execute(sluice_run* run);
-/* The memory of an output after sluice_run_execute, the caller's or the run's own; null for a wrong
- * index or before. *bytes may be null. */
+/* The memory of an output after sluice_run_execute, the caller's or the run's own, and its size;
+ * null and 0 before, for a wrong index, and for what holds no tensor (sluice_run_output_count).
+ * `bytes` may be null. */
 SLUICE_API const void* sluice_run_output(const sluice_run* run, size_t index, uint64_t* bytes);
 /* How many tensors an output holds after sluice_run_execute: 1, a sequence's elements, 2 for each
  * map, or 0 for an empty optional. */

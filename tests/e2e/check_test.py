@@ -14,7 +14,7 @@ import unittest
 import numpy as np
 from onnx import TensorProto, helper
 
-from models import floats, save, value
+from models import constant, floats, save, value
 from programs import STAGES, ProgramCase, need
 
 
@@ -299,6 +299,23 @@ class Check(ProgramCase):
         self.assertIn("\n1 node runs one by one\nthe bytes of 1 of them are known only", text)
         self.assertNotIn("can be fixed", text)
         self.assertEqual(json.loads(self.check(0, "--format=json").stdout)["fixing_options"], "")
+
+    def test_sizes_of_states_are_those_of_inputs(self):
+        """The state has the batch in its second dim, which the model calls S."""
+        random = np.random.default_rng(1)
+        model = save(self.path("m.onnx"),
+                     [helper.make_node("GRU", ["x", "w", "r", "", "", "h"], ["y"], "cell",
+                                       hidden_size=8)],
+                     [floats("x", ["S", "B", 4]), floats("h", [1, "S", 8])], [floats("y")],
+                     [constant("w", random.standard_normal((1, 24, 4), np.float32)),
+                      constant("r", random.standard_normal((1, 24, 8), np.float32))])
+        text = self.program(0, "sluice-check", model, "--profile=cpu-generic")
+        line = next(line for line in text.splitlines() if line.startswith("fixed sizes may be"))
+        sizes = dict(word.split("=") for word in line.split() if "=" in word)
+        self.assertEqual(sizes["S"], sizes["B"])
+        self.program(0, "sluice-compile", "-q", model, "-o", self.path("m.om"),
+                     *(f"--dim={name}={size}" for name, size in sizes.items()))
+        self.program(0, "sluice-loader", "-q", self.path("m.om"), "--random")
 
     def test_nothing_that_works(self):
         nodes = [helper.make_node("Reshape", ["x", name], [name + "y"], "to_" + name)

@@ -91,7 +91,7 @@ class Dims(ProgramCase):
             self.assertIn("output 'y' is declared as f32[3, ?], but is f32[2, N]", said)
             self.assertIn("output 'w' is declared as i64[?, 2], but is f32[N, 2]", said)
         self.assertIn("output 'y' is declared as",
-                      self.program(3, "sluice-preprocess", "--strict=on", self.model))
+                      self.program(3, "sluice-preprocess", "--strict", self.model))
 
     def test_names_with_separators(self):
         names = ["N;M", "a=b;c", "end;"]

@@ -25,10 +25,11 @@ def node(op, inputs, outputs="y", **attributes):
 
 
 class Misfits(ProgramCase):
-    def check(self, nodes, inputs, fits, misfits, constants=(), outputs="y", opset=17):
+    def check(self, nodes, inputs, fits, misfits, constants=(), outputs="y", opset=17,
+              domains=()):
         """`misfits`: arrays, and what the message must say."""
         path = save(self.path("m.onnx"), nodes, inputs, [value(name) for name in outputs.split()],
-                    constants, opset=opset)
+                    constants, opset=opset, domains=domains)
         for level in ("O0", "O3"):
             self.done(0, "sluice-compile", "-q", "--opt-level", level, path, "-o",
                       self.path("m.om"))
@@ -65,6 +66,13 @@ class Misfits(ProgramCase):
                    [zeros(1, 1, 4, 2)],
                    [([zeros(1, 1, 5, 2)], "node 'n' (SpaceToDepth): rows"),
                     ([zeros(1, 1, 4, 3)], "columns")])
+
+    def test_a_node_that_becomes_several(self):
+        """The message names the model's node, which has a MatMul in it."""
+        self.check([node("FusedMatMul", "x w", domain="com.microsoft", alpha=2.0)],
+                   [value("x", ["M", "K"]), value("w", ["L", 4])], [zeros(2, 3), zeros(3, 4)],
+                   [([zeros(2, 2), zeros(3, 4)], "node 'n' (its MatMul): ")],
+                   domains={"com.microsoft": 1})
 
     def test_positions(self):
         self.check([node("GatherElements", "x i", axis=0)],

@@ -12,8 +12,8 @@
 // group, with one format: that which costs fewer bytes of copies, dense when both cost the same. In
 // a group of NHWC each value that is made dense, or read dense, is copied once for all its readers;
 // in a dense one each convolution that prefers NHWC copies for itself. Inputs and outputs of the
-// model are dense, as are values of bodies, which run node by node, and of sizes that only a run
-// sets. The pass is linear. A graph that has storages has been through it and keeps them.
+// model are dense, as are values of bodies, which run node by node, and of sizes that no expression
+// gives. The pass is linear. A graph that has storages has been through it and keeps them.
 //
 // Must run after fusion: a node of several is one kernel, which reads and writes formats as a
 // whole.
