@@ -44,6 +44,10 @@ constexpr Pass kPasses[] = {
     // Must run before chains of views, padding and convolutions are fused.
     {"decompose-causal-convolution", "makes a convolution of one with a state",
      decompose_causal_convolution, PassLevel::kO3},
+    // Must run after sums and maxima of integers are moved to them; before equal nodes are merged:
+    // windows of several sizes have nodes in common.
+    {"decompose-max-pool", "makes several small windows of a large one", decompose_max_pool,
+     PassLevel::kO3},
     // Must run before the passes that need constants.
     {"fold-constants", "evaluates nodes over small constants", fold_constants, PassLevel::kO1},
     {"fold-reshape-chain", "collapses reshapes of reshapes", fold_reshape_chain, PassLevel::kO3},

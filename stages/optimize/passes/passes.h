@@ -13,6 +13,7 @@ Result<bool> decompose_causal_convolution(Graph& root, const Options& options);
 Result<bool> decompose_cross_entropy(Graph& root, const Options& options);
 Result<bool> decompose_einsum(Graph& root, const Options& options);
 Result<bool> decompose_flex_attention(Graph& root, const Options& options);
+Result<bool> decompose_max_pool(Graph& root, const Options& options);
 Result<bool> decompose_quantized_product(Graph& root, const Options& options);
 Result<bool> decompose_transposed_convolution(Graph& root, const Options& options);
 Result<bool> defer_constants(Graph& root, const Options& options);
