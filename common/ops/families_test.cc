@@ -97,13 +97,13 @@ TEST(Families, OperandsOfAnotherDtypeAreRefused) {
 }
 
 TEST(Families, MachineLearning) {
-  const auto tree = [](Ints true_ids, Ints targets) {
+  const auto tree = [](Ints true_ids, Ints targets, int64_t true_leaf = 1) {
     return std::vector<Attribute>{{"leaf_targetids", std::move(targets)},
                                   {"n_targets", int64_t{3}},
                                   {"nodes_falseleafs", Ints{1}},
                                   {"nodes_falsenodeids", Ints{1}},
                                   {"nodes_featureids", Ints{0}},
-                                  {"nodes_trueleafs", Ints{1}},
+                                  {"nodes_trueleafs", Ints{true_leaf}},
                                   {"nodes_truenodeids", std::move(true_ids)},
                                   {"tree_roots", Ints{0}}};
   };
@@ -143,6 +143,10 @@ TEST(Families, MachineLearning) {
        {"f32[N, 2]", "f32[1]", "u8[1]", "f32[2]"},
        tree({0, 0}, {0, 0}),
        {"error 'nodes_truenodeids' has 2 elements"}},
+      {Op::kTreeEnsemble,
+       {"f32[N, 2]", "f32[1]", "u8[1]", "f32[2]"},
+       tree({0}, {0, 0}, 0),
+       {"error the tree with root 0 has a circle"}},
   });
 }
 

@@ -6,6 +6,7 @@
 #include "common/ops/attributes.h"
 #include "common/ops/families.h"
 #include "common/ops/infer_call.h"
+#include "common/ops/tree_order.h"
 
 namespace sluice {
 namespace {
@@ -47,6 +48,12 @@ Result<void> expect_ids(const InferCall& call, const IntsAttribute& attribute, s
                        *wrong, high - 1);
 }
 
+// Checks that every walk through the trees ends at a leaf.
+Result<void> expect_trees(const InferCall& call) {
+  const auto order = order_trees(TreeLinks(call.node));
+  return order ? Result<void>() : call.bad_node("{}", order.error().message);
+}
+
 // Infers (X [N, F], nodes_splits [nodes], nodes_modes [nodes], leaf_weights [leaves],
 // membership_values): [N, n_targets].
 Result<void> infer_tree_ensemble(InferCall& call) {
@@ -68,6 +75,7 @@ Result<void> infer_tree_ensemble(InferCall& call) {
     SLUICE_TRY(expect_ids(call, attribute, nodes, 2));
   SLUICE_TRY(expect_ids(call, Tree::tree_roots, call.node.get(Tree::tree_roots).size(),
                         static_cast<int64_t>(nodes)));
+  SLUICE_TRY(expect_trees(call));
   SLUICE_TRY(expect_ids(call, Tree::leaf_targetids, leaves, targets));
   for (const size_t i : {1, 2})
     SLUICE_TRY(call.unify(call.dim(i, 0), Dim::fixed(static_cast<int64_t>(nodes)), "nodes"));

@@ -84,7 +84,7 @@ TEST_P(DeviceTest, KeepsManyLaunchesInFlight) {
   for (const auto& c : counts) EXPECT_EQ(c, std::vector<uint32_t>(kBlocks, 1));
 }
 
-Result<void> exhaust(const void*, void* const*) { throw std::bad_alloc(); }
+Result<void> exhaust(const void*, void* const*, uint32_t) { throw std::bad_alloc(); }
 
 TEST_P(DeviceTest, ExhaustedMemoryOfACallIsTheRunsError) {
   const auto made = shared_device(GetParam());
@@ -220,7 +220,7 @@ TEST_P(DeviceTest, ReportsTheFirstFailureInTaskOrder) {
   Device& device = **made;
   static std::atomic<bool> fails;
   static std::atomic<int> ran;
-  auto call = +[](const void* state, void* const*) -> Result<void> {
+  auto call = +[](const void* state, void* const*, uint32_t) -> Result<void> {
     ++ran;
     if (fails && state != nullptr)
       return make_error(ErrorCode::kBadValue, "{}", static_cast<const char*>(state));

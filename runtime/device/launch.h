@@ -40,13 +40,13 @@ class Failure {
   Error error_;
 };
 
-// The function of a task that is C++ code of one block: host_cpu nodes and copies. The model owns
-// state, the run owns operands.
-using CallFunction = Result<void> (*)(const void* state, void* const* operands);
+// The function of a task that is C++ code: host_cpu nodes and copies. The model owns state, the run
+// owns operands. Most tasks have one block, number 0.
+using CallFunction = Result<void> (*)(const void* state, void* const* operands, uint32_t block);
 
 struct Launch {
   KernelFunction kernel = nullptr;  // called once per block; or, when null:
-  CallFunction call = nullptr;      // called once, with blocks = 1
+  CallFunction call = nullptr;      // also once per block
   const void* call_state = nullptr;
   void* const* operands = nullptr;
   const int64_t* symbols = nullptr;  // of the kernel; null without

@@ -49,7 +49,8 @@ class ThreadBlocks {
       launch_.kernel(&args_, block, launch_.blocks);
       return;
     }
-    auto done = within_memory([&] { return launch_.call(launch_.call_state, launch_.operands); });
+    auto done =
+        within_memory([&] { return launch_.call(launch_.call_state, launch_.operands, block); });
     if (!done) launch_.failure->note(launch_.task, std::move(done).error());
   }
 

@@ -14,21 +14,21 @@ constexpr uint32_t kAbsentOperand = 0xffffffff;
 
 // Copies operand 1 to operand 0. The state is the number of bytes itself, stored in the pointer, so
 // that nothing owns it.
-Result<void> run_copy(const void* state, void* const* operands) {
+Result<void> run_copy(const void* state, void* const* operands, uint32_t) {
   if (const size_t bytes = reinterpret_cast<size_t>(state); bytes != 0)
     std::memmove(operands[0], operands[1], bytes);
   return {};
 }
 
 // Copies operand 1 to operand 0, by rows.
-Result<void> run_strided_copy(const void* state, void* const* operands) {
+Result<void> run_strided_copy(const void* state, void* const* operands, uint32_t) {
   static_cast<const StridedCopy*>(state)->run(static_cast<const std::byte*>(operands[1]),
                                               static_cast<std::byte*>(operands[0]));
   return {};
 }
 
 // Copies operands 2 and later into operand 0, which already contains operand 1.
-Result<void> run_append(const void* state, void* const* operands) {
+Result<void> run_append(const void* state, void* const* operands, uint32_t) {
   const auto& copies = *static_cast<const std::vector<StridedCopy>*>(state);
   for (size_t i = 0; i < copies.size(); ++i)
     copies[i].run(static_cast<const std::byte*>(operands[2 + i]),
@@ -183,10 +183,11 @@ Result<StreamTask> StaticModel::lower_task(int t, uint32_t operand_begin) {
       break;
     case pb::TASK_HOST: {
       SLUICE_ASSIGN(const HostTask host, describe_host_task(t, operand_begin));
-      SLUICE_ASSIGN(auto state, model_->host()->prepare(host_graph_, host));
+      SLUICE_ASSIGN(HostCall call, model_->host()->prepare(host_graph_, host));
       task.call = model_->host()->run;
-      task.call_state = state.get();
-      call_states_.push_back(std::move(state));
+      task.call_state = call.state.get();
+      task.blocks = call.blocks;
+      call_states_.push_back(std::move(call.state));
       break;
     }
     default:
@@ -281,8 +282,10 @@ Result<HostTask> StaticModel::describe_host_task(int t, uint32_t begin) const {
                           ValueNames(part())[value]);
       }
       const pb::TypeDef& type = def().types(static_cast<int>(part().value_type(v)));
+      const bool is_constant = part().value_region(v) == pb::REGION_WEIGHTS;
       operand = {true, static_cast<DType>(type.dtype()), extents(part().value_type(v)),
-                 part().value_bytes(v)};
+                 part().value_bytes(v),
+                 is_constant ? weights().data() + part().value_offset(v) : nullptr};
     }
     task.operands.push_back(std::move(operand));
   }

@@ -23,13 +23,20 @@ struct HostOperand {
   bool present = false;  // false: an absent optional input or output; its address is null
   DType dtype = DType::kUndefined;
   std::vector<int64_t> dims;
-  uint64_t bytes = 0;  // of its storage, dense
+  uint64_t bytes = 0;                   // of its storage, dense
+  const std::byte* constant = nullptr;  // its elements, if they lie among the weights
 };
 
 struct HostTask {
   uint32_t node = 0;                  // in the part's host graph
   std::vector<HostOperand> operands;  // outputs, then inputs
   size_t outputs = 0;
+};
+
+// A task that is ready to run, any number of times.
+struct HostCall {
+  std::shared_ptr<const void> state;
+  uint32_t blocks = 1;  // that threads may share
 };
 
 // A tensor in memory that the caller or `owner` keeps. Its elements are stored as in Tensor.
@@ -102,10 +109,9 @@ struct HostEngine {
                                               std::span<const std::byte> weights);
   // Checks that the node exists and takes these operands, and prepares what is needed once. graph
   // outlives the result.
-  Result<std::shared_ptr<const void>> (*prepare)(const std::shared_ptr<void>& graph,
-                                                 const HostTask& task);
-  // Runs a prepared task: state is prepare's result, operands the addresses in the same order.
-  // Several threads may call it at once.
+  Result<HostCall> (*prepare)(const std::shared_ptr<void>& graph, const HostTask& task);
+  // Runs a block of a prepared task: state is that of the HostCall, operands the addresses in the
+  // same order. Several threads may call it at once.
   CallFunction run;
   // Checks that each of these results of parts is the one output of the root graph with its index,
   // and that no node reads it, because its elements are in memory that the graph knows nothing of.
@@ -128,6 +134,6 @@ Result<const HostEngine*> open_host_engine();
 
 inline constexpr char kHostEngineSymbol[] =
     "sluice_host_engine";  // extern "C" const HostEngine* sluice_host_engine();
-inline constexpr char kHostEngineRelease[] = "0.1.0/5";  // raised with every change of this header
+inline constexpr char kHostEngineRelease[] = "0.1.0/6";  // raised with every change of this header
 
 }  // namespace sluice

@@ -228,13 +228,14 @@ COMPARE = {"BRANCH_LEQ": np.less_equal, "BRANCH_LT": np.less, "BRANCH_GTE": np.g
 class Trees:
     """Random complete trees, as the lists that TreeEnsembleRegressor and -Classifier have."""
 
-    def __init__(self, count, depth, features, targets, weights_in_leaf, positive=False):
+    def __init__(self, count, depth, features, targets, weights_in_leaf, positive=False,
+                 modes=tuple(COMPARE)):
         self.count, self.nodes, self.weights = count, {}, {}
         for tree in range(count):
             inner = 2 ** depth - 1
             for node in range(2 * inner + 1):
                 if node < inner:
-                    mode = list(COMPARE)[RANDOM.integers(0, 6)]
+                    mode = modes[RANDOM.integers(len(modes))]
                     split = float(np.float32(RANDOM.integers(-2, 3) / 2))
                     self.nodes[tree, node] = (mode, int(RANDOM.integers(features)), split,
                                               2 * node + 1, 2 * node + 2, int(RANDOM.integers(2)))
@@ -319,6 +320,43 @@ def tree_models():
                **lone)
 
 
+def forests():
+    """Many rows, which are walked side by side and shared among threads, and few; splits of one
+    mode, orders alone, and with NaN."""
+    orders = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT")
+    for name, modes in (("leq", orders[:1]), ("gt", orders[3:]), ("orders", orders),
+                        ("all", tuple(COMPARE))):
+        for rows in (1, 13, 700):
+            forest = Trees(20, 4, 5, 1, 1, modes=modes)
+            x = (RANDOM.integers(-3, 4, (rows, 5)) / 2).astype(np.float32)
+            if name != "leq":
+                x[:, 2] = np.where(RANDOM.integers(0, 4, rows) == 0, math.nan, x[:, 2])
+            lists = forest.attributes("target")
+            if name == "leq":
+                del lists["nodes_missing_value_tracks_true"]
+            yield Case(f"forest_{name}_{rows}", "TreeEnsembleRegressor", [x],
+                       [forest.scores(x, 1).astype(np.float32)], 3, 2e-5, n_targets=1, **lists)
+    bushy = Trees(9, 3, 4, 5, 5)  # trees of which a walk gives several weights
+    x = RANDOM.standard_normal((21, 4)).astype(np.float32)
+    scores = bushy.scores(x, 5)
+    yield Case("forest_of_classes", "TreeEnsembleClassifier", [x],
+               [i64(*range(5))[scores.argmax(1)], softmax(scores).astype(np.float32)], 3, 2e-5,
+               classlabels_int64s=list(range(5)), post_transform="SOFTMAX",
+               **bushy.attributes("class"))
+    unlike = [-math.inf, math.inf, math.nan]  # numbers that a comparison with the next one misses
+    x = np.array([[value] for value in (*unlike, 0.0, -0.0, 1e-45)], np.float32)
+    for mode, holds in COMPARE.items():
+        for split in (*unlike, 0.0):
+            lists = dict(nodes_modes=[mode, "LEAF", "LEAF"], nodes_featureids=[0] * 3,
+                         nodes_values=[split, 0.0, 0.0], nodes_truenodeids=[1, 0, 0],
+                         nodes_falsenodeids=[2, 0, 0], nodes_treeids=[0] * 3,
+                         nodes_nodeids=[0, 1, 2], target_treeids=[0, 0], target_nodeids=[1, 2],
+                         target_ids=[0, 0], target_weights=[1.0, 2.0])
+            yield Case(f"split_{mode}_{split}", "TreeEnsembleRegressor", [x],
+                       [np.where(holds(x, np.float32(split)), 1, 2).astype(np.float32)], 3,
+                       n_targets=1, **lists)
+
+
 def ensembles():
     """One tree of each dtype: x[0] <= 1.5 and x[1] in {1, 4}, by TreeEnsemble's tables."""
     for dtype in (np.float16, np.float32, np.float64):
@@ -342,5 +380,5 @@ def ensembles():
 
 
 def cases():
-    for group in (label_encoders, features, linear_models, tree_models, ensembles):
+    for group in (label_encoders, features, linear_models, tree_models, forests, ensembles):
         yield from group()

@@ -257,6 +257,11 @@ class Refused(ProgramCase):
                           self.error_of(node, ("ai.onnx.preview.training", 1)))
 
     def test_each_error_names_node_and_form(self):
+        circle = dict(nodes_modes=["BRANCH_LEQ"] * 2 + ["LEAF"], nodes_featureids=[0] * 3,
+                      nodes_values=[0.0] * 3, nodes_truenodeids=[1, 1, 0],
+                      nodes_falsenodeids=[2, 2, 0], nodes_treeids=[0] * 3,
+                      nodes_nodeids=[0, 1, 2], target_treeids=[0], target_nodeids=[2],
+                      target_ids=[0], target_weights=[1.0], n_targets=1)
         leaf = dict(nodes_modes=["LEAF"], nodes_featureids=[0], nodes_values=[0.0],
                     nodes_truenodeids=[0], nodes_falsenodeids=[0],
                     nodes_treeids=[0], nodes_nodeids=[0], target_treeids=[0], target_nodeids=[0],
@@ -279,6 +284,8 @@ class Refused(ProgramCase):
                  "attribute 'post_transform' is 'ODD'"),
                 (self.ml_node("SVMRegressor", coefficients=[1.0], n_supports=2,
                               support_vectors=[1.0]), "2 support vectors do not fit"),
+                (self.ml_node("TreeEnsembleRegressor", **circle),
+                 "the tree with root 0 has a circle"),
                 (self.ml_node("TreeEnsembleRegressor"),
                  "attribute 'nodes_treeids' is absent or empty"),
                 (self.ml_node("TreeEnsembleRegressor", **{**leaf, "nodes_modes": ["LEAF"] * 2}),
@@ -292,7 +299,7 @@ class Refused(ProgramCase):
             with self.subTest(part):
                 text = self.error_of(node, ("ai.onnx.ml", 3), ("", 17))
                 self.assertIn(part, text)
-                self.assertIn("'the_node'", text)
+                self.assertIn("'the_node", text)
         self.assertIn("opset 6 of ai.onnx.ml",
                       self.error_of(self.ml_node("Binarizer"), ("ai.onnx.ml", 6)))
 

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <optional>
 
 #include "common/eval/eval.h"
+#include "common/eval/forest.h"
 #include "common/graphfile/graphfile.h"
 #include "common/omfile/om_format.h"
 #include "common/ops/attributes.h"
@@ -22,6 +24,9 @@ struct HostGraph {
   std::vector<const Node*> nodes;   // of the root graph, by id
   std::vector<uint32_t> positions;  // of its nodes, by id
   RequirementsOf requirements;
+  // Forests whose tables are constants, by node: read once for all sizes that tasks are bound to.
+  std::mutex forests_mutex;
+  std::map<uint32_t, std::shared_ptr<const eval::AnyForest>> forests;
 };
 
 // Replaces constants in the file "/weights" by those of the weights segment.
@@ -46,6 +51,8 @@ struct PreparedTask {
   std::shared_ptr<HostGraph> graph;
   const Node* node = nullptr;
   HostTask task;
+  std::shared_ptr<const eval::AnyForest> forest;  // null: the evaluator runs the node
+  int64_t rows_of_block = 0;                      // of the forest
 };
 
 Result<std::shared_ptr<void>> open_graph(std::span<const std::byte> bytes,
@@ -64,8 +71,47 @@ Result<std::shared_ptr<void>> open_graph(std::span<const std::byte> bytes,
   return std::shared_ptr<void>(std::move(graph));
 }
 
-Result<std::shared_ptr<const void>> prepare(const std::shared_ptr<void>& opened,
-                                            const HostTask& task) {
+// Returns whether the forest of a TreeEnsemble can be read before the task runs.
+bool has_constant_forest(const Node& node, const HostTask& task) {
+  if (node.op() != Op::kTreeEnsemble || task.outputs != 1) return false;
+  const HostOperand &y = task.operands[0], &x = task.operands[1];
+  const bool is_read_as_it_is = x.dtype == DType::kF32 || x.dtype == DType::kF64;
+  const int64_t targets = node.get(attributes::TreeEnsemble::n_targets);
+  return is_read_as_it_is && y.present && y.dtype == x.dtype && x.dims.size() == 2 &&
+         y.dims == std::vector<int64_t>{x.dims[0], targets} &&
+         std::all_of(task.operands.begin() + 2, task.operands.end(), [](const HostOperand& table) {
+           return !table.present || table.constant != nullptr;
+         });
+}
+
+Result<std::shared_ptr<const eval::AnyForest>> forest_of(HostGraph& graph, const Node& node,
+                                                         const HostTask& task) {
+  const std::lock_guard lock(graph.forests_mutex);
+  std::shared_ptr<const eval::AnyForest>& forest = graph.forests[task.node];
+  if (forest != nullptr) return forest;
+  std::vector<TensorView> inputs;
+  for (size_t i = task.outputs; i < task.operands.size(); ++i) {
+    const HostOperand& operand = task.operands[i];
+    inputs.push_back({operand.dtype, operand.dims, operand.constant});
+  }
+  SLUICE_ASSIGN(eval::AnyForest read, eval::AnyForest::read(node, inputs));
+  forest = std::make_shared<const eval::AnyForest>(std::move(read));
+  return forest;
+}
+
+Result<HostCall> call_of(std::shared_ptr<HostGraph> graph, const Node& node, const HostTask& task) {
+  auto prepared = std::make_shared<PreparedTask>(PreparedTask{graph, &node, task, nullptr, 0});
+  if (!has_constant_forest(node, task)) return HostCall{std::move(prepared), 1};
+  const std::vector<int64_t>& x = task.operands[1].dims;
+  SLUICE_ASSIGN(const auto forest, forest_of(*graph, node, task));
+  if (forest->features() > x[1]) return HostCall{std::move(prepared), 1};  // its run is an error
+  prepared->forest = forest;
+  prepared->rows_of_block = forest->rows_of_block(x[0]);
+  const int64_t blocks = (x[0] + prepared->rows_of_block - 1) / prepared->rows_of_block;
+  return HostCall{std::move(prepared), static_cast<uint32_t>(std::max<int64_t>(blocks, 1))};
+}
+
+Result<HostCall> prepare(const std::shared_ptr<void>& opened, const HostTask& task) {
   auto graph = std::static_pointer_cast<HostGraph>(opened);
   const Node* node = task.node < graph->nodes.size() ? graph->nodes[task.node] : nullptr;
   if (node == nullptr)
@@ -82,12 +128,26 @@ Result<std::shared_ptr<const void>> prepare(const std::shared_ptr<void>& opened,
                         node->label());
     }
   }
-  return std::shared_ptr<const void>(
-      std::make_shared<PreparedTask>(PreparedTask{std::move(graph), node, task}));
+  return call_of(std::move(graph), *node, task);
 }
 
-Result<void> run(const void* state, void* const* addresses) {
+// Scores the rows of a block.
+void run_forest(const PreparedTask& prepared, void* const* addresses, uint32_t block) {
+  const std::vector<int64_t>&y = prepared.task.operands[0].dims,
+        &x = prepared.task.operands[1].dims;
+  const auto bytes = static_cast<int64_t>(dtype_bytes(prepared.task.operands[0].dtype, 1));
+  const int64_t first = block * prepared.rows_of_block;
+  const int64_t rows = std::min(prepared.rows_of_block, x[0] - first);
+  prepared.forest->score(static_cast<const std::byte*>(addresses[1]) + first * x[1] * bytes, x[1],
+                         rows, static_cast<std::byte*>(addresses[0]) + first * y[1] * bytes);
+}
+
+Result<void> run(const void* state, void* const* addresses, uint32_t block) {
   const auto& prepared = *static_cast<const PreparedTask*>(state);
+  if (prepared.forest != nullptr) {
+    run_forest(prepared, addresses, block);
+    return {};
+  }
   const std::vector<HostOperand>& operands = prepared.task.operands;
   std::vector<MutableTensorView> outputs;
   std::vector<TensorView> inputs;

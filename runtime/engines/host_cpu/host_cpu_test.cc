@@ -113,6 +113,77 @@ TEST(HostCpu, RefusesTasksThatDoNotFitTheirNodes) {
   EXPECT_FALSE(no_graph.open());
 }
 
+// One tree of two levels over rows of two features; its tables lie among the weights.
+//
+//   x0 <= 0: x1 <= -1: 1, else 2     else: x1 <= 1: 3, else 4
+constexpr int64_t kTreeRows = 20000;  // several blocks
+
+std::string tree_text(const std::string& true_ids, const std::string& true_leaves) {
+  const std::string rows = std::to_string(kTreeRows);
+  return "sluice 1 typed\ngraph @main(%x: f32[" + rows +
+         ", 2], %s: f32[3], %m: u8[3], %w: f32[4]) -> (%y) {\n  %y: f32[" + rows +
+         ", 1] = TreeEnsemble(%x, %s, %m, %w) {leaf_targetids = [0, 0, 0, 0], n_targets = 1, "
+         "nodes_falseleafs = [0, 1, 1], nodes_falsenodeids = [2, 1, 3], "
+         "nodes_featureids = [0, 1, 1], nodes_trueleafs = " +
+         true_leaves + ", nodes_truenodeids = " + true_ids +
+         ", tree_roots = [0]} name \"tree\"\n}\n";
+}
+
+Result<std::shared_ptr<const StaticModel>> open_tree(const std::string& text) {
+  auto module = parse_module(text, "tree");
+  EXPECT_TRUE(module) << module.error().message;
+  const std::vector<std::byte> graph = graph_bytes(*module).value();
+  std::vector<std::byte> weights(192);  // splits, modes, weights of leaves, each at 64 bytes
+  const float splits[] = {0, -1, 1}, leaves[] = {1, 2, 3, 4};
+  std::memcpy(weights.data(), splits, sizeof(splits));
+  std::memcpy(weights.data() + 128, leaves, sizeof(leaves));
+  testing::ModelBuilder b;
+  const uint32_t x = b.input("x", b.type(DType::kF32, {kTreeRows, 2}));
+  const uint32_t y = b.output("y", b.type(DType::kF32, {kTreeRows, 1}));
+  const uint32_t s = b.value("s", b.type(DType::kF32, {3}), pb::REGION_WEIGHTS, 0);
+  const uint32_t m = b.value("m", b.type(DType::kU8, {3}), pb::REGION_WEIGHTS, 64);
+  const uint32_t w = b.value("w", b.type(DType::kF32, {4}), pb::REGION_WEIGHTS, 128);
+  b.task(pb::TASK_HOST, "tree", b.stream("main"), 0, {y}, {x, s, m, w});
+  b.part().set_has_host(true);
+  b.part().set_host_graph(1);
+  return StaticModel::open(
+      OmBytes::copy(
+          testing::om_bytes(
+              b.model,
+              {{.kind = pb::SEGMENT_WEIGHTS, .pieces = {{0, weights}}, .bytes = weights.size()},
+               {.kind = pb::SEGMENT_GRAPH, .pieces = {{0, graph}}, .bytes = graph.size()}}))
+          .value());
+}
+
+TEST(HostCpu, ThreadsShareTheRowsOfATree) {
+  const auto model = open_tree(tree_text("[1, 0, 2]", "[0, 1, 1]"));
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_GT((*model)->queue().tasks.at(0).blocks, 2);
+  std::mt19937 random(3);
+  std::vector<float> x(2 * kTreeRows), wanted;
+  for (float& each : x) each = static_cast<float>(static_cast<int>(random() % 9) - 4) / 2;
+  for (size_t i = 0; i < x.size(); i += 2)
+    wanted.push_back(x[i] <= 0 ? (x[i + 1] <= -1 ? 1.0f : 2.0f) : (x[i + 1] <= 1 ? 3.0f : 4.0f));
+  for (const int threads : {1, 4}) {
+    ModelRun run(*model, shared_device(threads).value());
+    std::vector<float> y(kTreeRows);
+    ASSERT_TRUE(run.bind_input(0, std::as_bytes(std::span(x))));
+    ASSERT_TRUE(run.bind_output(0, std::as_writable_bytes(std::span(y))));
+    const auto done = run.execute();
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_EQ(y, wanted);
+  }
+}
+
+TEST(HostCpu, TreesThatDoNotEndAreNotOpened) {
+  const auto circle = open_tree(tree_text("[1, 0, 2]", "[0, 0, 1]"));
+  ASSERT_FALSE(circle);
+  EXPECT_THAT(circle.error().message, HasSubstr("the tree with root 0 has a circle"));
+  EXPECT_THAT(circle.error().message, HasSubstr("'tree'"));
+  EXPECT_THAT(open_tree(tree_text("[1, 4, 2]", "[0, 1, 1]")).error().message,
+              HasSubstr("there is no leaf 4, only 4"));
+}
+
 // A model that is a root only, whose values have sizes that are known only in a run.
 std::vector<std::byte> rooted_om() {
   auto module = parse_module(R"(sluice 1 typed
