@@ -115,6 +115,35 @@ TEST(TreeEnsembleTest, BadTablesAreErrors) {
   EXPECT_EQ(Stump{}.run(f32({1, 0}, {})).error().code, ErrorCode::kBadValue);
 }
 
+// Scores of pairs, and the probabilities that ONNX Runtime 1.30 makes of them with prob_a = -1.2
+// and prob_b = 0.1.
+TEST(PairwiseCouplingTest, StopsWhereOthersDo) {
+  const std::vector<float> scores = {-2.2023897f, 0.11265561f,  -1.2491165f,
+                                     -2.8153808f, -0.57572103f, -1.2603474f};
+  std::vector<float> chances;
+  for (const float score : scores) chances.push_back(1 - 1 / (1 + std::exp(1.2f * score - 0.1f)));
+  const NodeRun run(Op::kPairwiseCoupling, {f32({2, 3}, chances)}, {{"classes", int64_t{3}}});
+  EXPECT_THAT(run.get<float>(),
+              testing::Pointwise(testing::FloatNear(2e-6f),
+                                 std::vector<float>{0.20412387f, 0.23758729f, 0.55828881f,
+                                                    0.12926513f, 0.18738668f, 0.68334824f}));
+  EXPECT_EQ(NodeRun(Op::kPairwiseCoupling, {f32({1, 2}, {1, 1})}, {{"classes", int64_t{3}}})
+                .error()
+                .message,
+            "node 'n' (PairwiseCoupling): 1x2 holds no pairs of 3 classes");
+}
+
+TEST(InverseTest, RowsAreExchanged) {
+  const NodeRun run(Op::kInverse, {f64({2, 2, 2}, {0, 2, 4, 0, 2, 1, 1, 1})});
+  EXPECT_THAT(run.get<double>(), ElementsAre(0, 0.25, 0.5, 0, 1, -1, -1, 2));
+  EXPECT_EQ(run.dims(), (Ints{2, 2, 2}));
+}
+
+TEST(InverseTest, OfASingularMatrixIsNotFinite) {
+  const NodeRun run(Op::kInverse, {f32({2, 2}, {1, 2, 2, 4})});
+  for (const float x : run.get<float>()) EXPECT_FALSE(std::isfinite(x));
+}
+
 TEST(MaxRoiPoolTest, BinsOfWholePixels) {
   const Tensor x = f32({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6});
   const std::vector<Attribute> pooled = {{"pooled_shape", Ints{1, 2}}};

@@ -82,6 +82,32 @@ Result<void> infer_interleave(InferCall& call) {
   return call.give(0, call.dtype(0), std::move(dims));
 }
 
+// Infers the inverses of square matrices: [..., M, M].
+Result<void> infer_inverse(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, kFloatSet));
+  SLUICE_TRY(call.expect_rank(0, 2, INT64_MAX));
+  Shape shape = call.shape(0);
+  if (!shape) return call.give(0, call.dtype(0), std::nullopt);
+  SLUICE_ASSIGN(const Dim size,
+                call.unify((*shape)[shape->size() - 2], shape->back(), "rows and columns"));
+  (*shape)[shape->size() - 2] = shape->back() = size;
+  return call.give(0, call.dtype(0), std::move(shape));
+}
+
+// Infers the probabilities of C classes from those of the first class of each pair, in the order
+// (0, 1), (0, 2), …, (1, 2), …: f32 [N, C].
+Result<void> infer_pairwise_coupling(InferCall& call) {
+  SLUICE_TRY(call.expect_dtype(0, dtype_set({DType::kF32})));
+  SLUICE_TRY(call.expect_rank(0, 2));
+  constexpr int64_t kMaxClasses = 1 << 16;
+  const int64_t classes = call.node.get(attributes::PairwiseCoupling::classes);
+  if (classes < 2 || classes > kMaxClasses)
+    return call.bad_node("attribute 'classes' is {}, expected 2 to {}", classes, kMaxClasses);
+  SLUICE_TRY(call.unify(call.dim(0, 1), Dim::fixed(classes * (classes - 1) / 2),
+                        fmt::format("its columns and the pairs of {} classes", classes)));
+  return call.give(0, DType::kF32, Dims{call.dim(0, 0), Dim::fixed(classes)});
+}
+
 Result<void> infer_copy(InferCall& call) { return call.give_type(0, call.input_type(0)); }
 
 // Infers nothing: the results keep the types that were set, since no value of them ever exists.
@@ -97,7 +123,10 @@ constexpr OpRow kSluiceRows[] = {
     {Op::kFail, 0, 0, 1, -1, kAnyKind, attribute_rows::Fail, infer_nothing},
     {Op::kFused, 1, -1, 1, -1, kControlFlow | kAnyKind, attribute_rows::Fused, infer_fused},
     {Op::kInterleave, 1, -1, 1, 1, 0, attribute_rows::Interleave, infer_interleave},
+    {Op::kInverse, 1, 1, 1, 1, 0, {}, infer_inverse},
     {Op::kMemCopy, 1, 1, 1, 1, kElementwise | kAnyKind, attribute_rows::MemCopy, infer_copy},
+    {Op::kPairwiseCoupling, 1, 1, 1, 1, 0, attribute_rows::PairwiseCoupling,
+     infer_pairwise_coupling},
     {Op::kStreamActive, 0, 1, 0, 0, kAnyKind, {}, infer_nothing},
     {Op::kStreamSwitch, 1, 1, 0, 0, 0, {}, infer_stream_switch},
     {Op::kTransData, 1, 1, 1, 1, kElementwise, {}, infer_copy},

@@ -371,6 +371,13 @@ def forerunners():
     yield Case("unique", "Unique", {"x": np.float32([2, 1, 1, 3, 4, 3])},
                {"y": np.float32([2, 1, 3, 4]), "places": np.int64([0, 1, 1, 2, 3, 2]),
                 "counts": np.int64([1, 2, 2, 1])})
+    for size in (1, 3, 6):
+        matrices = normal(2, 3, size, size) + 3 * np.eye(size, dtype=np.float32)
+        for name, dtype in (("f32", np.float32), ("f16", np.float16)):
+            given = matrices.astype(dtype)
+            inverses = np.linalg.inv(given.astype(np.float64))
+            yield Case(f"inverse_{size}_{name}", "Inverse", {"x": given},
+                       {"y": inverses.astype(dtype)}, (), 2e-5 if dtype == np.float32 else 2e-3)
     grid = np.float32([[[[-1, -1], [1, 1]], [[0, 0], [-1, 1]]]])
     image = np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3)
     for mode in ("bilinear", "nearest", "bicubic"):

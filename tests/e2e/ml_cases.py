@@ -221,6 +221,93 @@ def linear_models():
                coefficients=weights[0].tolist(), rho=[0.5])
 
 
+def coupled(chances, classes):
+    """Those p of sum 1 for which the sum of (r[j, i] p[i] - r[i, j] p[j])^2 is least: its gradient
+    is the same in all directions."""
+    r = np.zeros((classes, classes))
+    r[np.triu_indices(classes, 1)] = chances
+    r += np.tril(1 - r.T, -1)
+    q = -r * r.T
+    np.fill_diagonal(q, (r**2).sum(0))
+    ones = np.ones((classes, 1))
+    system = np.block([[q, ones], [ones.T, np.zeros((1, 1))]])
+    return np.linalg.solve(system, np.eye(classes + 1)[-1])[:-1]
+
+
+def pair_scores(x, kernel, vectors, per_class, coefficients, rho):
+    """One score for each pair i < j, and the label that wins most."""
+    ends = np.cumsum([0, *per_class])
+    values, scores = kernel(x, vectors), []
+    votes = np.zeros((len(x), len(per_class)), int)
+    for i in range(len(per_class)):
+        for j in range(i + 1, len(per_class)):
+            of_i, of_j = slice(ends[i], ends[i + 1]), slice(ends[j], ends[j + 1])
+            score = (values[:, of_i] @ coefficients[j - 1, of_i] +
+                     values[:, of_j] @ coefficients[i, of_j] + rho[len(scores)])
+            votes[np.arange(len(x)), np.where(score > 0, i, j)] += 1
+            scores.append(score)
+    return np.stack(scores, 1), votes.argmax(1)
+
+
+KERNELS = {"LINEAR": lambda x, v: x @ v.T, "POLY": lambda x, v: (0.5 * x @ v.T + 0.25) ** 3,
+           "SIGMOID": lambda x, v: np.tanh(0.5 * x @ v.T + 0.25),
+           "RBF": lambda x, v: np.exp(-0.5 * ((x[:, None] - v) ** 2).sum(-1))}
+
+
+def pair_models(x, classes, kernel):
+    """A model, its scores of pairs and its labels."""
+    per_class = [int(n) for n in RANDOM.integers(1, 4, classes)]
+    pairs = classes * (classes - 1) // 2
+    vectors = RANDOM.standard_normal((sum(per_class), x.shape[1])).astype(np.float32)
+    coefficients = RANDOM.standard_normal((classes - 1, len(vectors))).astype(np.float32)
+    rho = RANDOM.standard_normal(pairs).astype(np.float32)
+    svm = dict(kernel_type=kernel, kernel_params=[0.5, 0.25, 3.0], vectors_per_class=per_class,
+               support_vectors=vectors.ravel().tolist(), rho=rho.tolist(),
+               coefficients=coefficients.ravel().tolist())
+    return svm, *pair_scores(x, KERNELS[kernel], vectors, per_class, coefficients, rho)
+
+
+def support_vector_classifiers():
+    x = RANDOM.standard_normal((8, 3)).astype(np.float32)
+    names = texts("a", "b", "c", "d")
+    for classes in (2, 3, 4):
+        ids, pairs = list(range(5, 5 + classes)), classes * (classes - 1) // 2
+        for kernel in KERNELS:
+            svm, scores, labels = pair_models(x, classes, kernel)
+            columns = np.hstack([-scores, scores]) if classes == 2 else scores
+            yield Case(f"svm_{classes}_{kernel}", "SVMClassifier", [x],
+                       [i64(*ids)[labels], columns.astype(np.float32)], 3, 2e-5,
+                       classlabels_ints=ids, **svm)
+            likely = dict(prob_a=[-1.5] * pairs, prob_b=[0.25] * pairs)
+            chances = 1 - sigmoid(likely["prob_a"] * scores + likely["prob_b"])
+            wanted = np.array([coupled(row, classes) for row in chances])
+            yield Case(f"svm_chances_{classes}_{kernel}", "SVMClassifier", [x],
+                       [names[:classes][labels], wanted.astype(np.float32)], 3, 0.01,
+                       classlabels_strings=list(names[:classes]), **svm, **likely)
+        svm, scores, labels = pair_models(x, classes, "RBF")
+        for transform, function in TRANSFORMS.items():
+            columns = function(scores)
+            if classes == 2 and transform in ("NONE", "LOGISTIC"):
+                columns = function(np.hstack([-scores, scores]))
+            elif classes == 2:  # ONNX Runtime applies no function to the score of one pair
+                columns = np.hstack([1 - scores, scores])
+            yield Case(f"svm_{classes}_{transform}", "SVMClassifier", [x],
+                       [i64(*ids)[labels], columns.astype(np.float32)], 3, 2e-5,
+                       classlabels_ints=ids, post_transform=transform, **svm)
+    for classes in (1, 2, 3):
+        for is_positive in (False, True):
+            weights = RANDOM.standard_normal((classes, 3)).astype(np.float32)
+            weights = abs(weights) if is_positive else weights
+            scores = x @ weights.T + np.float32(0.25)
+            best, largest = scores.argmax(1), scores.max(1)
+            if classes == 2:
+                best = np.where(largest >= 0.5 if is_positive else largest > 0, 1, best)
+            yield Case(f"svm_linear_{classes}_{is_positive}", "SVMClassifier", [x],
+                       [i64(7, 8, 9)[best], scores.astype(np.float32)], 3,
+                       classlabels_ints=[7, 8, 9][:classes], rho=[0.25],
+                       coefficients=weights.ravel().tolist())
+
+
 COMPARE = {"BRANCH_LEQ": np.less_equal, "BRANCH_LT": np.less, "BRANCH_GTE": np.greater_equal,
            "BRANCH_GT": np.greater, "BRANCH_EQ": np.equal, "BRANCH_NEQ": np.not_equal}
 
@@ -380,5 +467,6 @@ def ensembles():
 
 
 def cases():
-    for group in (label_encoders, features, linear_models, tree_models, forests, ensembles):
+    for group in (label_encoders, features, linear_models, support_vector_classifiers,
+                  tree_models, forests, ensembles):
         yield from group()

@@ -257,6 +257,10 @@ class Refused(ProgramCase):
                           self.error_of(node, ("ai.onnx.preview.training", 1)))
 
     def test_each_error_names_node_and_form(self):
+        def svc(**changed):
+            return {**dict(classlabels_ints=[1, 2], coefficients=[1.0, 2.0], rho=[0.5],
+                           support_vectors=[1.0] * 6, vectors_per_class=[1, 1]), **changed}
+
         circle = dict(nodes_modes=["BRANCH_LEQ"] * 2 + ["LEAF"], nodes_featureids=[0] * 3,
                       nodes_values=[0.0] * 3, nodes_truenodeids=[1, 1, 0],
                       nodes_falsenodeids=[2, 2, 0], nodes_treeids=[0] * 3,
@@ -284,6 +288,26 @@ class Refused(ProgramCase):
                  "attribute 'post_transform' is 'ODD'"),
                 (self.ml_node("SVMRegressor", coefficients=[1.0], n_supports=2,
                               support_vectors=[1.0]), "2 support vectors do not fit"),
+                (self.ml_node("SVMClassifier", **svc(vectors_per_class=[1])),
+                 "attribute 'vectors_per_class' has 1 elements, expected 2"),
+                (self.ml_node("SVMClassifier", **svc(vectors_per_class=[3, -1])),
+                 "attribute 'vectors_per_class' has the element -1"),
+                (self.ml_node("SVMClassifier", **svc(coefficients=[1.0])),
+                 "attribute 'coefficients' has 1 elements, expected 2"),
+                (self.ml_node("SVMClassifier", **svc(support_vectors=[1.0] * 7)),
+                 "attribute 'support_vectors' has 7 elements, which make no 2 vectors"),
+                (self.ml_node("SVMClassifier", **svc(support_vectors=[1.0] * 8)),
+                 "its support vectors have 4 features, the input has 3"),
+                (self.ml_node("SVMClassifier", **svc(classlabels_ints=[1, 2, 3],
+                                                     vectors_per_class=[1, 1, 0],
+                                                     coefficients=[1.0] * 4)),
+                 "attribute 'rho' has 1 elements, expected 3"),
+                (self.ml_node("SVMClassifier", **svc(prob_b=[1.0])),
+                 "attribute 'prob_a' has 0 elements, expected 1"),
+                (self.ml_node("SVMClassifier", **svc(kernel_type="ODD")),
+                 "attribute 'kernel_type' is 'ODD'"),
+                (self.ml_node("SVMClassifier", **svc(classlabels_ints=[1])),
+                 "it has 1 classes, expected at least 2"),
                 (self.ml_node("TreeEnsembleRegressor", **circle),
                  "the tree with root 0 has a circle"),
                 (self.ml_node("TreeEnsembleRegressor"),

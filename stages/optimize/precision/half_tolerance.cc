@@ -73,6 +73,7 @@ constexpr HalfToleranceRow kTable[] = {
     {Op::kHardmax, kGray},
     {Op::kIdentity, kGray},
     {Op::kInstanceNormalization, kDeny},
+    {Op::kInverse, kDeny},
     {Op::kIsInf, kGray},
     {Op::kIsNaN, kGray},
     {Op::kLRN, kDeny},

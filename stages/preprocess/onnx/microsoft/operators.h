@@ -27,6 +27,7 @@ Result<void> expand_gelu(ExpandCall& call);
 Result<void> expand_gather_block_quantized(ExpandCall& call);
 Result<void> expand_grid_sample(ExpandCall& call);
 Result<void> expand_group_query_attention(ExpandCall& call);
+Result<void> expand_inverse(ExpandCall& call);
 Result<void> expand_layer_normalization(ExpandCall& call);
 Result<void> expand_matmul_integer_to_float(ExpandCall& call);
 Result<void> expand_matmul_n_bits(ExpandCall& call);

@@ -56,6 +56,7 @@ constexpr ExpandRow kRows[] = {
      "k_scale? v_scale? q_norm_weight? k_norm_weight?",
      "output present_key? present_value? output_qk?", rows::GroupQueryAttention,
      expand_group_query_attention},
+    {"Inverse", "X", "Y", {}, expand_inverse},
     {"LayerNormalization", "X Scale B?", "Y Mean? InvStdDev?", rows::LayerNormalization,
      expand_layer_normalization},
     {"MatMulIntegerToFloat",

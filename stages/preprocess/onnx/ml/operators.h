@@ -1,5 +1,5 @@
-// The operators of the domain ai.onnx.ml, except CastMap and SVMClassifier, are replaced by
-// canonical nodes at import. There is one row of the table (table.cc) and one file for each.
+// The operators of the domain ai.onnx.ml, except CastMap, are replaced by canonical nodes at
+// import. There is one row of the table (table.cc) and one file for each.
 #pragma once
 
 #include "stages/preprocess/onnx/expand_row.h"
@@ -21,6 +21,7 @@ Result<void> expand_linear_regressor(ExpandCall& call);
 Result<void> expand_normalizer(ExpandCall& call);
 Result<void> expand_one_hot_encoder(ExpandCall& call);
 Result<void> expand_scaler(ExpandCall& call);
+Result<void> expand_svm_classifier(ExpandCall& call);
 Result<void> expand_svm_regressor(ExpandCall& call);
 Result<void> expand_tree_ensemble(ExpandCall& call);
 Result<void> expand_tree_ensemble_classifier(ExpandCall& call);

@@ -1,55 +1,24 @@
 // SVMRegressor computes a sum over support vectors, or, without any, a linear function.
 //
 //   score = rho + sum of coefficient[i] * kernel(x, vector[i])
-//   LINEAR x·v   POLY (gamma x·v + coef0)^degree   RBF exp(-gamma |x - v|^2)
-//   SIGMOID tanh(gamma x·v + coef0)
 #include "stages/preprocess/onnx/ml/attributes.h"
 #include "stages/preprocess/onnx/ml/linear.h"
 #include "stages/preprocess/onnx/ml/operators.h"
+#include "stages/preprocess/onnx/ml/svm.h"
 
 namespace sluice {
 namespace {
 
 using SVMRegressorAttributes = ml_attributes::SVMRegressor;
 
-// Computes |x - v|^2 of each row with each vector, by differences: sums of squares would lose small
-// distances.
-Value* distances(ExpandCall& call, Value* x, Value* vectors) {
-  Value* difference = call.add(Op::kSub, {call.unsqueeze(x, {1}), vectors});
-  return call.add(Op::kReduceSumSquare, {difference, call.ints({-1})}, {{"keepdims", int64_t{0}}});
-}
-
-// Returns the kernel of x [N, F] and vectors [S, F]: [N, S].
-Result<Value*> kernel_values(ExpandCall& call, Value* x, Value* vectors) {
-  const std::string type = call.get(SVMRegressorAttributes::kernel_type);
-  std::vector<float> parameters = call.get(SVMRegressorAttributes::kernel_params);
-  parameters.resize(3);
-  Value* gamma = call.number(parameters[0]);
-  if (type == "RBF")
-    return call.add(
-        Op::kExp, {call.add(Op::kNeg, {call.add(Op::kMul, {distances(call, x, vectors), gamma})})});
-  Value* products = call.add(Op::kMatMul, {x, call.transpose(vectors, {1, 0})});
-  if (type == "LINEAR") return products;
-  Value* inner =
-      call.add(Op::kAdd, {call.add(Op::kMul, {products, gamma}), call.number(parameters[1])});
-  if (type == "POLY") return call.add(Op::kPow, {inner, call.number(parameters[2])});
-  if (type == "SIGMOID") return call.add(Op::kTanh, {inner});
-  return call.bad("attribute 'kernel_type' is '{}', expected LINEAR, POLY, RBF or SIGMOID", type);
-}
-
 Result<Value*> supported(ExpandCall& call, const std::vector<float>& coefficients,
                          int64_t supports) {
-  const std::vector<float> vectors = call.get(SVMRegressorAttributes::support_vectors);
-  const auto count = static_cast<int64_t>(vectors.size());
-  if (supports < 0 || count == 0 || count % supports != 0 ||
-      static_cast<int64_t>(coefficients.size()) != supports) {
-    return call.bad("{} support vectors do not fit {} numbers and {} coefficients", supports, count,
-                    coefficients.size());
-  }
-  Value* x = call.cast(call.input(0), DType::kF32);
-  SLUICE_ASSIGN(
-      Value * values,
-      kernel_values(call, x, call.reshape(call.floats(vectors), {supports, count / supports})));
+  if (static_cast<int64_t>(coefficients.size()) != supports)
+    return call.bad("{} support vectors do not fit {} coefficients", supports, coefficients.size());
+  SLUICE_ASSIGN(Value * values,
+                kernel_values(call, {call.get(SVMRegressorAttributes::kernel_type),
+                                     call.get(SVMRegressorAttributes::kernel_params),
+                                     call.get(SVMRegressorAttributes::support_vectors), supports}));
   return call.add(Op::kMatMul, {values, call.reshape(call.floats(coefficients), {supports, 1})});
 }
 

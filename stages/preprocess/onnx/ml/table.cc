@@ -27,6 +27,7 @@ constexpr ExpandRow kRows[] = {
     {"LinearRegressor", "X", "Y", rows::LinearRegressor, expand_linear_regressor},
     {"Normalizer", "X", "Y", rows::Normalizer, expand_normalizer},
     {"OneHotEncoder", "X", "Y", rows::OneHotEncoder, expand_one_hot_encoder},
+    {"SVMClassifier", "X", "Y Z?", rows::SVMClassifier, expand_svm_classifier},
     {"SVMRegressor", "X", "Y", rows::SVMRegressor, expand_svm_regressor},
     {"Scaler", "X", "Y", rows::Scaler, expand_scaler},
     {"TreeEnsemble", "X", "Y", rows::TreeEnsemble, expand_tree_ensemble},
