@@ -1,0 +1,32 @@
+// A main for a fuzz target without libFuzzer: it draws inputs of up to 48 bytes, others for each
+// seed, for some seconds. Before an input that takes the process down is lost, its bytes are in the
+// file `last-draw` of the current folder.
+//
+// usage: PROGRAM SECONDS SEED
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+int main(int argc, char** argv) {
+  if (argc != 3) return std::fputs("usage: PROGRAM SECONDS SEED\n", stderr), 2;
+  std::mt19937_64 random(std::strtoull(argv[2], nullptr, 10));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(std::atoi(argv[1]));
+  uint64_t draws = 0;
+  for (; std::chrono::steady_clock::now() < end; ++draws) {
+    std::vector<uint8_t> input(random() % 48);
+    for (uint8_t& byte : input) byte = static_cast<uint8_t>(random());
+    if (std::FILE* file = std::fopen("last-draw", "wb")) {
+      std::fwrite(input.data(), 1, input.size(), file);
+      std::fclose(file);
+    }
+    LLVMFuzzerTestOneInput(input.data(), input.size());
+  }
+  std::remove("last-draw");
+  std::printf("%llu draws of seed %s\n", static_cast<unsigned long long>(draws), argv[2]);
+  return 0;
+}
