@@ -1,7 +1,7 @@
-// The host_cpu engine: it runs nodes of fixed parts as launches of one block on planned memory,
-// each by the reference evaluator's one function, and walks whole root graphs node by node. It is a
-// library of its own, so that a model without such nodes loads neither the evaluator nor the graph
-// reader.
+// The host_cpu engine: it runs nodes of fixed parts on planned memory, each by the reference
+// evaluator's one function, and walks whole root graphs node by node. A launch has one block, but
+// for forests, whose rows threads share. The engine is a library of its own, so that a model
+// without such nodes loads neither the evaluator nor the graph reader.
 #include <algorithm>
 #include <deque>
 #include <map>
