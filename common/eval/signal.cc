@@ -86,6 +86,8 @@ Result<void> eval_stft(EvalCall& call) {
     return call.bad_shape("the signal {} has another rank than 3", dims_text(x.dims));
   const int64_t step = call.integer(1, 0);
   const int64_t parts = x.rank() == 3 ? x.dims[2] : 1;
+  if (parts != 1 && parts != 2)
+    return call.bad_shape("the signal {} is neither real nor complex", dims_text(x.dims));
   const int64_t length = call.has(3) ? call.integer(3, 0) : window.count;
   if (step < 1 || length < 1 || length > x.dims[1] ||
       (window.present() && (window.count > length || window.dtype != x.dtype)))

@@ -57,6 +57,7 @@ Result<Dims> window_dims(InferCall& call, std::span<const Dim> in, std::span<con
     if (kernel[i].is_fixed() && kernel[i].value <= 0)
       return call.bad_shape("the window has the size {}", kernel[i].value);
     if (same) {
+      SLUICE_TRY(call.expect_min(in[i], 1, fmt::format("spatial dim {}", i)));
       dims.push_back(call.math.ceil_divide(in[i], strides[i]));
       continue;
     }

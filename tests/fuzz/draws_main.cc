@@ -1,4 +1,4 @@
-// A main for a fuzz target without libFuzzer: it draws inputs of up to 48 bytes, others for each
+// A main for a fuzz target without libFuzzer: it draws inputs of 1 to 48 bytes, others for each
 // seed, for some seconds. Before an input that takes the process down is lost, its bytes are in the
 // file `last-draw` of the current folder.
 //
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(std::atoi(argv[1]));
   uint64_t draws = 0;
   for (; std::chrono::steady_clock::now() < end; ++draws) {
-    std::vector<uint8_t> input(random() % 48);
+    std::vector<uint8_t> input(1 + random() % 48);
     for (uint8_t& byte : input) byte = static_cast<uint8_t>(random());
     if (std::FILE* file = std::fopen("last-draw", "wb")) {
       std::fwrite(input.data(), 1, input.size(), file);

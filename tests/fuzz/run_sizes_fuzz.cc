@@ -111,8 +111,8 @@ Tensor drawn_tensor(const Tensor& fits, Draws& draws) {
 
 // Equal within what the order of sums changes.
 template <typename T>
-bool are_close(std::span<const T> a, std::span<const T> b) {
-  return std::ranges::equal(a, b, [](T x, T y) {
+bool are_close(const Tensor& a, const Tensor& b) {
+  return std::ranges::equal(a.as<T>(), b.as<T>(), [](T x, T y) {
     return x == y || (std::isnan(x) && std::isnan(y)) ||
            std::abs(x - y) <= T(1e-3) * (1 + std::abs(y));
   });
@@ -129,8 +129,8 @@ void compare(const OpenModel& model, const sluice_tensor& found, const Tensor& w
     fuzz::finding("another number of bytes than the shape has", model.name);
   if (found.bytes > 0) std::memcpy(copy.bytes.data(), found.data, found.bytes);
   bool same = true;
-  if (wanted.dtype == DType::kF32) same = are_close(copy.as<float>(), wanted.as<float>());
-  if (wanted.dtype == DType::kF64) same = are_close(copy.as<double>(), wanted.as<double>());
+  if (wanted.dtype == DType::kF32) same = are_close<float>(copy, wanted);
+  if (wanted.dtype == DType::kF64) same = are_close<double>(copy, wanted);
   if (wanted.dtype == DType::kI64) same = copy.bytes == wanted.bytes;
   if (!same) fuzz::finding("other numbers than the evaluator's", model.name);
 }

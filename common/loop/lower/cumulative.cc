@@ -15,12 +15,10 @@ namespace sluice::loop {
 namespace {
 
 // The guard of the loops along an axis: it is the one that is read. Negative ones count from the
-// end.
+// end; a run fails where there is no such axis.
 Result<Guard> is_the_axis(Lowering& l, const Node& node, size_t axis, int64_t rank) {
   SLUICE_ASSIGN(const Id given, integer_at(l, node, 1, 0));
-  const Id is_negative = l.scalar(ScalarOp::kLess, given, l.integer(DType::kI64, 0));
-  const Id from_end = l.scalar(ScalarOp::kAdd, given, l.integer(DType::kI64, rank));
-  const Id named = l.scalar(ScalarOp::kSelect, is_negative, from_end, given);
+  const Id named = l.scalar(ScalarOp::kCheckIndex, given, l.integer(DType::kI64, rank));
   const Id own = l.integer(DType::kI64, static_cast<int64_t>(axis));
   return Guard{l.as_index(l.scalar(ScalarOp::kSub, named, own), -rank, rank), l.number(1)};
 }

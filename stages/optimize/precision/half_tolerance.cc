@@ -73,7 +73,6 @@ constexpr HalfToleranceRow kTable[] = {
     {Op::kHardmax, kGray},
     {Op::kIdentity, kGray},
     {Op::kInstanceNormalization, kDeny},
-    {Op::kInverse, kDeny},
     {Op::kIsInf, kGray},
     {Op::kIsNaN, kGray},
     {Op::kLRN, kDeny},

@@ -68,6 +68,10 @@ Result<void> read_weights(ExpandCall& call, const TreeWeights& wanted, NodeLists
       return call.bad("attribute '{}' has the element {}, expected 0 to {}", names.ids.name, target,
                       wanted.targets - 1);
     }
+    if (!lists.places.contains({trees[i], nodes[i]})) {
+      return call.bad("the attributes '{}' have a weight of node {} of tree {}, which is not there",
+                      names.together, nodes[i], trees[i]);
+    }
     lists.weights[{trees[i], nodes[i]}].push_back({target, weights[i]});
   }
   return {};
@@ -167,14 +171,23 @@ class Builder {
     return {};
   }
 
-  // Adds the first node that is not a child as the root. A lone leaf gets a branch both ends of
-  // which are that leaf.
+  // Adds the node that is not a child as the root. A lone leaf gets a branch both ends of which are
+  // that leaf.
   Result<void> add_root(std::span<const size_t> members) {
     std::ranges::sort(children_);
-    const auto root = std::ranges::find_if(
-        members, [&](size_t i) { return !std::ranges::binary_search(children_, i); });
-    children_.clear();
+    const auto is_no_child = [&](size_t i) { return !std::ranges::binary_search(children_, i); };
+    const auto root = std::ranges::find_if(members, is_no_child);
     if (root == members.end()) return call_.bad("tree {} has no root", lists_.trees[members[0]]);
+    const auto other = std::find_if(root + 1, members.end(), is_no_child);
+    if (other != members.end()) {
+      return call_.bad("tree {} has two roots: nodes {} and {} are no children",
+                       lists_.trees[*root], lists_.nodes[*root], lists_.nodes[*other]);
+    }
+    if (is_leaf(*root) && members.size() > 1) {
+      return call_.bad("tree {} has a circle: its root, node {}, is a leaf", lists_.trees[*root],
+                       lists_.nodes[*root]);
+    }
+    children_.clear();
     if (!is_leaf(*root)) {
       tables.roots.push_back(ids_.at(*root));
       return {};
