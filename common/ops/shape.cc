@@ -52,6 +52,18 @@ void cancel(InferCall& call, Dims& numerator, Dims& denominator) {
   });
 }
 
+// Beside a 0 the dim for -1 cannot be solved, unless that 0 is the input's dim at the same place: a
+// run takes it as one to copy.
+void expect_solvable(InferCall& call, const std::vector<Target>& targets, const Dims& input) {
+  const bool allow_zero = call.node.get(attributes::Reshape::allowzero) != 0;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (targets[i].copied || targets[i].solved) continue;
+    const bool is_copy =
+        !allow_zero && i < input.size() && call.math.is_equal(targets[i].dim, input[i]);
+    if (!is_copy) call.math.assume_positive(targets[i].dim);
+  }
+}
+
 // Computes the dim for -1 and checks that the element counts agree. Copied dims are on both sides
 // and cancel, so they may be unknown.
 Result<void> solve_targets(InferCall& call, std::vector<Target>& targets, const Dims& input) {
@@ -65,9 +77,7 @@ Result<void> solve_targets(InferCall& call, std::vector<Target>& targets, const 
   }
   const auto solved = std::find_if(targets.begin(), targets.end(),
                                    [](const Target& target) { return target.solved; });
-  if (solved != targets.end()) {  // beside a 0 it cannot be solved
-    for (const Dim& dim : denominator) call.math.assume_positive(dim);
-  }
+  if (solved != targets.end()) expect_solvable(call, targets, input);
   cancel(call, numerator, denominator);
   const Dim elements = call.math.product(numerator);
   const Dim given = call.math.product(denominator);

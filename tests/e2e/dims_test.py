@@ -62,7 +62,7 @@ class Dims(ProgramCase):
                  helper.make_node("Softmax", ["h"], ["y"], "soft"),
                  helper.make_node("Shape", ["z"], ["s"], "shape"),
                  helper.make_node("Slice", ["s", "zero", "one"], ["m0"], "first"),
-                 helper.make_node("Concat", ["m0", "rest"], ["t"], "target", axis=0),
+                 helper.make_node("Concat", ["rest", "m0"], ["t"], "target", axis=0),
                  helper.make_node("Reshape", ["z", "t"], ["w"], "flat")]  # divides by M
         save(self.model, nodes, [x, z], [floats("y", [None] * 4), floats("w", [None, None])],
              [constant("heads", np.int64([0, 0, 2, -1])),
@@ -75,10 +75,25 @@ class Dims(ProgramCase):
         self.compile(0)
         self.assertEqual(self.outputs("--dim=B=0", "--dim=P=3")["y"].shape, (0, 3, 2, 5))
         self.assertEqual(self.outputs("--dim=B=2", "--dim=P=0")["y"].shape, (2, 0, 2, 5))
-        self.assertEqual(self.outputs("--dim=M=2")["w"].shape, (2, 6))
+        self.assertEqual(self.outputs("--dim=M=2")["w"].shape, (6, 2))
         self.assertIn("M", self.program(3, "sluice-loader", self.om, "--random", "--dim=M=0"))
         self.compile(0, "--dim=P=0", "--dim=B=0..0")
         self.assertEqual(self.outputs()["y"].shape, (0, 0, 2, 5))
+
+    def test_an_empty_batch_whose_heads_are_split(self):
+        """As exporters write it: the sizes of the input, then 2 heads and -1."""
+        nodes = [helper.make_node("Shape", ["x"], ["s"], "shape", end=2),
+                 helper.make_node("Concat", ["s", "heads"], ["t"], "target", axis=0),
+                 helper.make_node("Reshape", ["x", "t"], ["r"], "split"),
+                 helper.make_node("Transpose", ["r"], ["y"], "turn", perm=[0, 2, 1, 3]),
+                 helper.make_node("Relu", ["x"], ["w"], "act")]
+        save(self.model, nodes, [floats("x", ["B", "S", 8])],
+             [floats("y", [None] * 4), floats("w", [None] * 3)],
+             [constant("heads", np.int64([2, -1]))], opset=17)
+        self.compile(0)
+        for batch, length in ((0, 3), (2, 0), (2, 3)):
+            shape = self.outputs(f"--dim=B={batch}", f"--dim=S={length}")["y"].shape
+            self.assertEqual(shape, (batch, 2, length, 4))
 
     def test_an_output_that_is_not_as_declared(self):
         save(self.model, [helper.make_node("Relu", ["x"], ["y"], "act"),

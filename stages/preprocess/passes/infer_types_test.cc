@@ -33,18 +33,18 @@ graph @main(%x: f32[N, M, 4]) -> (%y) {
   %zero = constant i64[1] [0]
   %one = constant i64[1] [1]
   %far = constant i64[1] [-1]
-  %s: ? = Shape(%x) {end = 2, start = 1}
+  %s: ? = Shape(%x) {end = 1, start = 0}
   %t: ? = Concat(%far, %s) {axis = 0}
   %y: ? = Reshape(%x, %t)
 }
 )"),
-            R"(symbol N = dim(@main, %x, 0)
-symbol M = dim(@main, %x, 1) in [1, *]
+            R"(symbol N = dim(@main, %x, 0) in [1, *]
+symbol M = dim(@main, %x, 1)
 graph @main(%x: f32[N, M, 4]) -> (%y) {
   %far = constant i64[1] [-1]
-  %s: i64[1] = Shape(%x) {end = 2, start = 1}
+  %s: i64[1] = Shape(%x) {end = 1, start = 0}
   %t: i64[2] = Concat(%far, %s) {axis = 0}
-  %y: f32[4*N, M] = Reshape(%x, %t)
+  %y: f32[4*M, N] = Reshape(%x, %t)
 }
 )");
 }
