@@ -4,10 +4,13 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <string>
 
 #include "stages/build/memory/live_peak.h"
 #include "stages/build/memory/planners/dense_tasks.h"
 #include "stages/build/memory/testing/offset_plans.h"
+#include "stages/build/memory/testing/perfect_packings.h"
 
 namespace sluice {
 namespace {
@@ -133,6 +136,32 @@ TEST(PlanOffsets, OfPublicInstancesFitTheirCapacity) {
                 static_cast<unsigned long long>(chosen.live_bytes), seconds.count());
   }
   if (instances.empty()) GTEST_SKIP() << "SKIPPED: the instances are not beside the repository";
+}
+
+// Returns whether the instance is planned within its capacity, in no more than `visits`.
+bool fits_perfect_packing(uint32_t index, uint64_t visits) {
+  const std::vector<Buffer> buffers = perfect_packing(index);
+  const ChosenPlan chosen =
+      plan_offsets(buffers, {.enough = PerfectPacking::kCapacity, .visits = visits}).value();
+  expect_valid(buffers, chosen.plan);
+  EXPECT_EQ(chosen.live_bytes, PerfectPacking::kCapacity);
+  const bool fits = chosen.plan.arena_bytes <= PerfectPacking::kCapacity;
+  std::printf("%u: %zu buffers, arena %llu, %llu steps%s\n", index, buffers.size(),
+              static_cast<unsigned long long>(chosen.plan.arena_bytes),
+              static_cast<unsigned long long>(chosen.plan.pairs), fits ? "" : ", NOT PLANNED");
+  return fits;
+}
+
+// 5 of them, which are quick; or with SLUICE_ALL_PACKINGS a draw of 50, of which 45 must be planned
+// (scripts/check --long).
+TEST(PlanOffsets, OfPerfectPackingsFitTheirCapacity) {
+  const char* seed = std::getenv("SLUICE_ALL_PACKINGS");
+  const uint32_t count = seed != nullptr ? 50 : 5;
+  const uint32_t begin = seed != nullptr ? count * static_cast<uint32_t>(std::stoul(seed)) : 0;
+  uint32_t planned = 0;
+  for (uint32_t i = 0; i < count; ++i)
+    planned += fits_perfect_packing(begin + i, seed != nullptr ? 100'000'000 : 10'000'000) ? 1 : 0;
+  EXPECT_GE(planned, count - count / 10);
 }
 
 }  // namespace

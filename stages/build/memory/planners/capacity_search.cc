@@ -11,6 +11,8 @@ namespace {
 
 constexpr uint64_t kTasksOfVisit = 256;
 constexpr size_t kFailedStates = size_t{1} << 16;  // half a megabyte
+constexpr uint32_t kMaxDepth = 4096;               // of the recursion, for the stack
+constexpr uint64_t kLevels = 64;                   // of floors that differ in preference
 
 // Returns a number whose bits all depend on all bits of this one (S. Vigna, "SplitMix64").
 uint64_t mixed(uint64_t x) {
@@ -24,30 +26,37 @@ bool live_together(const Buffer& a, const Buffer& b) {
   return a.first <= b.last && b.first <= a.last;
 }
 
+bool have_same_life(const Buffer& a, const Buffer& b) {
+  return a.first == b.first && a.last == b.last;
+}
+
+bool is_live(const Buffer& buffer, size_t task) {
+  return buffer.first <= static_cast<int64_t>(task) && static_cast<int64_t>(task) <= buffer.last;
+}
+
 }  // namespace
 
-CapacitySearch::CapacitySearch(const std::vector<Buffer>& buffers)
-    : buffers_(buffers), overlapping_(buffers.size()), twins_(buffers.size(), -1) {
+CapacitySearch::CapacitySearch(const std::vector<Buffer>& buffers, bool prefers_low)
+    : bounds_(buffers),
+      prefers_low_(prefers_low),
+      overlapping_(buffers.size()),
+      twins_(buffers.size(), -1),
+      choices_(bounds_.task_count()) {
   std::map<std::tuple<int64_t, int64_t, uint64_t>, int64_t> earlier;
-  int64_t tasks = 0;
-  for (uint32_t i = 0; i < buffers_.size(); ++i) {
-    const Buffer& buffer = buffers_[i];
-    tasks = std::max(tasks, buffer.last + 1);
+  for (uint32_t i = 0; i < buffers.size(); ++i) {
     const auto [found, is_new] =
-        earlier.try_emplace(std::tuple(buffer.first, buffer.last, buffer.bytes), i);
+        earlier.try_emplace(std::tuple(buffers[i].first, buffers[i].last, buffers[i].bytes), i);
     if (!is_new) twins_[i] = std::exchange(found->second, i);
     for (uint32_t j = 0; j < i; ++j) {
-      if (!live_together(buffer, buffers_[j])) continue;
+      if (!live_together(buffers[i], buffers[j])) continue;
       overlapping_[i].push_back(j);
       overlapping_[j].push_back(i);
     }
   }
-  for (size_t i = 0; i < buffers_.size(); ++i) {
-    const auto life = static_cast<uint64_t>(buffers_[i].last - buffers_[i].first);
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const auto life = static_cast<uint64_t>(buffers[i].last - buffers[i].first);
     visits_of_.push_back(1 + (life + overlapping_[i].size()) / kTasksOfVisit);
   }
-  floors_.resize(static_cast<size_t>(tasks));
-  totals_.resize(static_cast<size_t>(tasks));
 }
 
 CapacitySearch::Outcome CapacitySearch::run(uint64_t capacity, uint64_t limit) {
@@ -55,144 +64,197 @@ CapacitySearch::Outcome CapacitySearch::run(uint64_t capacity, uint64_t limit) {
   capacity_ = capacity;
   limit_ = limit;
   visits_ = 0;
-  offsets_.assign(buffers_.size(), 0);
-  is_placed_.assign(buffers_.size(), false);
-  placed_.clear();
-  raised_.clear();
-  Ids all(buffers_.size());
+  depth_ = 0;
+  bounds_.clear(capacity);
+  offsets_.assign(overlapping_.size(), 0);
+  is_placed_.assign(overlapping_.size(), false);
+  Ids all(overlapping_.size());
   std::iota(all.begin(), all.end(), 0u);
   std::stable_sort(all.begin(), all.end(),
-                   [&](uint32_t a, uint32_t b) { return buffers_[a].first < buffers_[b].first; });
-  return place_groups(all, {});
-}
-
-// Returns whether the buffer's lowest offset comes before the last one in the order, so that it is
-// not placed before another one raises it.
-bool CapacitySearch::must_wait(uint32_t id, const Last& last) const {
-  return offsets_[id] < last.offset || (offsets_[id] == last.offset && id < last.id);
-}
-
-// Returns the lowest offset that the buffer can have in the end; UINT64_MAX when it waits in vain.
-uint64_t CapacitySearch::lowest_offset(uint32_t id, const Last& last) const {
-  if (!must_wait(id, last)) return offsets_[id];
-  uint64_t lowest = UINT64_MAX;
-  for (const uint32_t other : overlapping_[id]) {
-    if (is_placed_[other]) continue;
-    lowest = std::min(lowest, std::max(offsets_[other], last.offset) + buffers_[other].bytes);
-  }
-  return lowest;
-}
-
-bool CapacitySearch::may_fit(const Ids& ids, const Last& last) {
-  int64_t begin = INT64_MAX, end = 0;
-  for (const uint32_t id : ids) {
-    begin = std::min(begin, buffers_[id].first);
-    end = std::max(end, buffers_[id].last + 1);
-  }
-  std::fill(floors_.begin() + begin, floors_.begin() + end, UINT64_MAX);
-  std::fill(totals_.begin() + begin, totals_.begin() + end, 0);
-  for (const uint32_t id : ids) {
-    const Buffer& buffer = buffers_[id];
-    const uint64_t lowest = lowest_offset(id, last);
-    if (lowest > capacity_ || buffer.bytes > capacity_ - lowest) return false;
-    for (auto task = static_cast<size_t>(buffer.first); task <= static_cast<size_t>(buffer.last);
-         ++task) {
-      floors_[task] = std::min(floors_[task], lowest);
-      totals_[task] += buffer.bytes;
-      if (totals_[task] > capacity_ - floors_[task]) return false;
-    }
-  }
-  return true;
-}
-
-// Returns the buffers that may come next, the lowest first.
-std::vector<uint32_t> CapacitySearch::candidates(const Ids& ids, const Last& last) const {
-  uint64_t end = UINT64_MAX;  // the lowest at which some buffer would end
-  for (const uint32_t id : ids) end = std::min(end, offsets_[id] + buffers_[id].bytes);
-  Ids found;
-  if (end <= last.offset) return found;
-  for (const uint32_t id : ids) {
-    const int64_t twin = twins_[id];
-    const bool is_second = twin >= 0 && !is_placed_[static_cast<size_t>(twin)];
-    if (offsets_[id] < end && !is_second && !must_wait(id, last)) found.push_back(id);
-  }
-  std::sort(found.begin(), found.end(), [&](uint32_t a, uint32_t b) {
-    return std::pair(offsets_[a], a) < std::pair(offsets_[b], b);
-  });
-  return found;
-}
-
-void CapacitySearch::put(uint32_t id) {
-  is_placed_[id] = true;
-  placed_.push_back(id);
-  const uint64_t end = offsets_[id] + buffers_[id].bytes;
-  for (const uint32_t other : overlapping_[id]) {
-    if (is_placed_[other] || offsets_[other] >= end) continue;
-    raised_.push_back({other, offsets_[other]});
-    offsets_[other] = end;
-  }
-}
-
-void CapacitySearch::take_back(size_t placed, size_t raised) {
-  for (; placed_.size() > placed; placed_.pop_back()) is_placed_[placed_.back()] = false;
-  for (; raised_.size() > raised; raised_.pop_back())
-    offsets_[raised_.back().id] = raised_.back().offset;
-}
-
-// Returns a digest of all that decides whether the buffers fit: the offsets that placed ones allow,
-// and those to be waited for.
-uint64_t CapacitySearch::state_of(const Ids& ids, const Last& last) const {
-  uint64_t state = 0;
-  for (const uint32_t id : ids) {
-    state = mixed(state ^ mixed(offsets_[id]) ^ id);
-    if (must_wait(id, last)) state = mixed(state ^ mixed(~last.offset));
-  }
-  return state;
-}
-
-CapacitySearch::Outcome CapacitySearch::place(const Ids& ids, const Last& last) {
-  const uint64_t state = state_of(ids, last);
-  uint64_t& failed = failed_[state % kFailedStates];
-  if (failed == state) return Outcome::kImpossible;
-  const size_t placed = placed_.size(), raised = raised_.size();
-  for (const uint32_t id : candidates(ids, last)) {
-    const Outcome outcome = place_first(ids, id);
-    if (outcome != Outcome::kImpossible) return outcome;
-    take_back(placed, raised);
-  }
-  failed = state;
-  return Outcome::kImpossible;
-}
-
-CapacitySearch::Outcome CapacitySearch::place_first(const Ids& ids, uint32_t id) {
-  if (visits_ >= limit_) return Outcome::kStopped;
-  put(id);
-  Ids others;
-  others.reserve(ids.size() - 1);
-  for (const uint32_t other : ids) {
-    visits_ += visits_of_[other];
-    if (other != id) others.push_back(other);
-  }
-  return place_groups(others, {offsets_[id], id});
+                   [&](uint32_t a, uint32_t b) { return buffer(a).first < buffer(b).first; });
+  return place_groups(all);
 }
 
 // Splits the buffers where none is live across, and places each group.
-CapacitySearch::Outcome CapacitySearch::place_groups(const Ids& ids, const Last& last) {
-  if (ids.empty()) return Outcome::kPlaced;
-  if (!may_fit(ids, last)) return Outcome::kImpossible;
-  std::vector<Ids> groups;
-  int64_t end = -1;
+CapacitySearch::Outcome CapacitySearch::place_groups(const Ids& ids) {
+  std::vector<BufferGroup> groups;
   for (const uint32_t id : ids) {
-    if (buffers_[id].first > end) groups.emplace_back();
-    groups.back().push_back(id);
-    end = std::max(end, buffers_[id].last);
+    const auto first = static_cast<size_t>(buffer(id).first);
+    if (groups.empty() || first >= groups.back().end) groups.push_back({{}, first, first});
+    groups.back().ids.push_back(id);
+    groups.back().end = std::max(groups.back().end, static_cast<size_t>(buffer(id).last) + 1);
   }
-  std::stable_sort(groups.begin(), groups.end(),
-                   [](const Ids& a, const Ids& b) { return a.size() < b.size(); });
-  for (const Ids& group : groups) {
-    if (const Outcome outcome = place(group, last); outcome != Outcome::kPlaced) return outcome;
+  for (const BufferGroup& group : groups) {
+    if (!tighten(group)) return Outcome::kImpossible;
+  }
+  std::stable_sort(groups.begin(), groups.end(), [](const BufferGroup& a, const BufferGroup& b) {
+    return a.ids.size() < b.ids.size();
+  });
+  for (const BufferGroup& group : groups) {
+    const Outcome outcome = place(group);
+    if (outcome == Outcome::kPlaced) continue;
+    for (const uint32_t id : ids) is_placed_[id] = false;  // groups before it
+    return outcome;
   }
   return Outcome::kPlaced;
+}
+
+bool CapacitySearch::tighten(const BufferGroup& group) {
+  uint64_t passes = 0;
+  const bool may_fit = bounds_.tighten(group, passes);
+  count_visits(group, passes);
+  return may_fit;
+}
+
+void CapacitySearch::count_visits(const BufferGroup& group, uint64_t passes) {
+  for (const uint32_t id : group.ids) visits_ += passes * visits_of_[id];
+}
+
+CapacitySearch::Outcome CapacitySearch::place(const BufferGroup& group) {
+  const uint64_t state = state_of(group);
+  uint64_t& failed = failed_[state % kFailedStates];
+  if (failed == state) return Outcome::kImpossible;
+  if (visits_ >= limit_ || depth_ == kMaxDepth) return Outcome::kStopped;
+  ++depth_;
+  const Outcome outcome = place_at(group, choose_task(group));
+  --depth_;
+  if (outcome == Outcome::kImpossible) failed = state;
+  return outcome;
+}
+
+// Tries what may have the bytes at the floor of the task.
+CapacitySearch::Outcome CapacitySearch::place_at(const BufferGroup& group, size_t task) {
+  const uint64_t raised = raised_floor(group, task);
+  const size_t mark = bounds_.mark();
+  for (const uint32_t id : flat_at(group, task)) {
+    if (const Outcome outcome = place_first(group, id); outcome != Outcome::kImpossible)
+      return outcome;
+    is_placed_[id] = false;
+    bounds_.undo(mark);
+  }
+  if (!bounds_.may_have_floor(task, raised)) return Outcome::kImpossible;
+  bounds_.raise_floor(task, raised);
+  const Outcome outcome = place_groups(group.ids);
+  if (outcome == Outcome::kImpossible) bounds_.undo(mark);
+  return outcome;
+}
+
+CapacitySearch::Outcome CapacitySearch::place_first(const BufferGroup& group, uint32_t id) {
+  offsets_[id] = bounds_.floor(static_cast<size_t>(buffer(id).first));
+  is_placed_[id] = true;
+  bounds_.put(id);
+  Ids others;
+  others.reserve(group.ids.size() - 1);
+  std::ranges::copy_if(group.ids, std::back_inserter(others),
+                       [&](uint32_t other) { return other != id; });
+  return place_groups(others);
+}
+
+bool CapacitySearch::waits_for_twin(uint32_t id) const {
+  return twins_[id] >= 0 && !is_placed_[static_cast<size_t>(twins_[id])];
+}
+
+// Returns whether the flat buffer lies on another one, which has a smaller index if it has the same
+// life.
+bool CapacitySearch::may_lie(uint32_t id) const {
+  const Buffer& upper = buffer(id);
+  const auto first = static_cast<size_t>(upper.first), last = static_cast<size_t>(upper.last);
+  const uint32_t lower = bounds_.top_id(first);
+  if (bounds_.top(first) == bounds_.floor(first) && lower != OffsetBounds::kNone &&
+      have_same_life(buffer(lower), upper))
+    return lower < id;
+  for (size_t task = first; task <= last; ++task) {
+    if (bounds_.top(task) == bounds_.floor(task)) return true;
+  }
+  return false;
+}
+
+// Returns the buffers that may have the bytes at the floor of the task, in the order.
+CapacitySearch::Ids CapacitySearch::flat_at(const BufferGroup& group, size_t task) const {
+  Ids flat;
+  for (const uint32_t id : group.ids) {
+    if (is_live(buffer(id), task) && bounds_.is_flat(id) && !waits_for_twin(id) && may_lie(id))
+      flat.push_back(id);
+  }
+  std::sort(flat.begin(), flat.end());
+  return flat;
+}
+
+// Returns the lowest offset of a buffer at the task if none has the bytes at its floor: a flat one
+// then lies on one that is not live at the task.
+uint64_t CapacitySearch::raised_floor(const BufferGroup& group, size_t task) const {
+  uint64_t raised = UINT64_MAX;
+  for (const uint32_t id : group.ids) {
+    if (!is_live(buffer(id), task)) continue;
+    if (!bounds_.is_flat(id)) {
+      raised = std::min(raised, bounds_.lowest(id));
+      continue;
+    }
+    for (const uint32_t other : overlapping_[id]) {
+      if (!is_placed_[other] && !is_live(buffer(other), task))
+        raised = std::min(raised, bounds_.lowest(other) + buffer(other).bytes);
+    }
+  }
+  return raised;
+}
+
+void CapacitySearch::count_choices(uint32_t id) {
+  const bool waits = waits_for_twin(id), is_flat = bounds_.is_flat(id);
+  const uint64_t lowest = bounds_.lowest(id);
+  const uint64_t lifted = is_flat ? bounds_.lowest_end_below(id) : lowest;
+  for (auto task = static_cast<size_t>(buffer(id).first);
+       task <= static_cast<size_t>(buffer(id).last); ++task) {
+    Choices& choices = choices_[task];
+    const bool is_low = lowest == bounds_.floor(task);
+    if (is_low && !waits) ++(is_flat ? choices.flat : choices.slopes);
+    if (is_flat || !is_low) choices.raised = std::min(choices.raised, lifted);
+  }
+}
+
+// Returns the task with the fewest choices, divided by the failures there. There is one: where the
+// floor of the group is lowest, all that may lie there is flat.
+size_t CapacitySearch::choose_task(const BufferGroup& group) {
+  std::fill(choices_.begin() + static_cast<ptrdiff_t>(group.begin),
+            choices_.begin() + static_cast<ptrdiff_t>(group.end), Choices{});
+  for (const uint32_t id : group.ids) count_choices(id);
+  count_visits(group, 1);
+  size_t best = group.begin;
+  uint64_t best_cost = 0;  // 0: none was found
+  for (size_t task = group.begin; task < group.end; ++task) {
+    const Choices& choices = choices_[task];
+    if (choices.flat == 0 || choices.slopes > 0) continue;
+    const bool may_be_empty = bounds_.may_have_floor(task, choices.raised);
+    if (choices.flat == 1 && !may_be_empty) return task;
+    const uint64_t cost = cost_of(choices.flat + (may_be_empty ? 1 : 0), bounds_.floor(task));
+    if (best_cost > 0 && cost * bounds_.failures(best) >= best_cost * bounds_.failures(task))
+      continue;
+    best = task;
+    best_cost = cost;
+  }
+  return best;
+}
+
+// Returns the number of choices, which counts up to twice the more the higher the floor is where
+// low ones are preferred.
+uint64_t CapacitySearch::cost_of(uint64_t choices, uint64_t floor) const {
+  return prefers_low_ ? choices * (kLevels + floor / (capacity_ / kLevels + 1)) : choices;
+}
+
+// Returns a digest of all that decides whether the buffers fit: which they are, what lies below
+// them, and which may not lie on what is there.
+uint64_t CapacitySearch::state_of(const BufferGroup& group) const {
+  uint64_t state = 0;
+  for (const uint32_t id : group.ids) {
+    state += mixed(id);
+    const uint32_t lower = bounds_.top_id(static_cast<size_t>(buffer(id).first));
+    if (lower != OffsetBounds::kNone && have_same_life(buffer(lower), buffer(id)))
+      state += mixed(mixed(id) ^ lower);
+  }
+  for (size_t task = group.begin; task < group.end; ++task) {
+    state = mixed(state ^ bounds_.floor(task));
+    if (bounds_.top(task) != bounds_.floor(task)) state = mixed(state ^ ~bounds_.top(task));
+  }
+  return state;
 }
 
 }  // namespace sluice

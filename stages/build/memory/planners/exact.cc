@@ -14,7 +14,7 @@ namespace sluice {
 namespace {
 
 constexpr size_t kMaxBuffers = 2048;
-constexpr uint64_t kFirstVisits = 100'000;  // of an order's first turn
+constexpr uint64_t kFirstVisits = 200'000;  // of an order's first turn
 constexpr uint64_t kPrecision = 256;  // a search without an answer ends this close to the best
 
 // What buffers are sorted by, each the largest first.
@@ -24,17 +24,20 @@ struct Figures {
   double neighbours;  // the number of buffers that are live together with it
 };
 using Figure = double Figures::*;
-using Order = std::array<Figure, 3>;
+struct Order {
+  std::array<Figure, 3> figures;
+  bool prefers_low;  // tasks, of whose buffers the first in the order is tried
+};
 
 constexpr Order kOrders[] = {
-    {&Figures::life, &Figures::area, &Figures::fullest},
-    {&Figures::fullest, &Figures::area, &Figures::life},
-    {&Figures::fullest, &Figures::life, &Figures::area},
-    {&Figures::neighbours, &Figures::area, &Figures::life},
-    {&Figures::begin, &Figures::area, &Figures::life},
-    {&Figures::end, &Figures::area, &Figures::life},
-    {&Figures::area, &Figures::life, &Figures::fullest},
-    {&Figures::bytes, &Figures::life, &Figures::fullest},
+    {{&Figures::life, &Figures::area, &Figures::fullest}, false},
+    {{&Figures::fullest, &Figures::area, &Figures::life}, true},
+    {{&Figures::fullest, &Figures::life, &Figures::area}, false},
+    {{&Figures::neighbours, &Figures::area, &Figures::life}, true},
+    {{&Figures::begin, &Figures::area, &Figures::life}, false},
+    {{&Figures::end, &Figures::area, &Figures::life}, true},
+    {{&Figures::area, &Figures::life, &Figures::fullest}, false},
+    {{&Figures::bytes, &Figures::life, &Figures::fullest}, true},
 };
 
 std::vector<Figures> figures_of(const std::vector<Buffer>& buffers) {
@@ -71,14 +74,14 @@ OrderedSearch ordered_search(const std::vector<Buffer>& buffers,
     if (buffers[id].bytes > 0) ids.push_back(id);
   }
   std::stable_sort(ids.begin(), ids.end(), [&](uint32_t a, uint32_t b) {
-    for (const Figure figure : order) {
+    for (const Figure figure : order.figures) {
       if (figures[a].*figure != figures[b].*figure) return figures[a].*figure > figures[b].*figure;
     }
     return false;
   });
   std::vector<Buffer> sorted;
   for (const uint32_t id : ids) sorted.push_back(buffers[id]);
-  return {std::move(ids), CapacitySearch(sorted)};
+  return {std::move(ids), CapacitySearch(sorted, order.prefers_low)};
 }
 
 // Offsets are sums of sizes, and so are arenas: multiples of this.
@@ -101,11 +104,11 @@ class ExactPlanner {
       searches_.push_back(ordered_search(buffers_, figures, order));
   }
 
-  // Tries `enough` with a third of the visits; then halves what is between it and the best, with a
-  // sixth of them each, until nothing is, or too little to go on without an answer.
+  // Tries `enough` with half of the visits; then halves what is between it and the best, with an
+  // eighth of them each, until nothing is, or too little to go on without an answer.
   OffsetPlan run(uint64_t enough, uint64_t best) {
     const uint64_t all = visits_left_;
-    uint64_t low = enough / unit_ * unit_, capacity = low, share = all / 3;
+    uint64_t low = enough / unit_ * unit_, capacity = low, share = all / 2;
     while (low < best && best > enough && visits_left_ > 0) {
       const Outcome outcome = try_capacity(capacity, std::min(share, visits_left_));
       if (outcome == Outcome::kPlaced) {
@@ -116,7 +119,7 @@ class ExactPlanner {
       if (outcome == Outcome::kImpossible) plan_.bound = low;
       if (outcome == Outcome::kStopped && best - low <= enough / kPrecision) break;
       capacity = low + (best - low) / 2 / unit_ * unit_;
-      share = all / 6;
+      share = all / 8;
     }
     plan_.pairs = all - visits_left_;
     return std::move(plan_);
