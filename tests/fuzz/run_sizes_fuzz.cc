@@ -157,6 +157,15 @@ int run_once(const OpenModel& model, const std::vector<Tensor>& inputs) {
   return sluice_run_execute(model.run);
 }
 
+// Returns whether an output of the run has elements: only these are made up where a value is wrong.
+bool has_elements(const OpenModel& model) {
+  for (size_t i = 0; i < sluice_model_count(model.compiled, SLUICE_COUNT_OUTPUTS); ++i) {
+    uint64_t bytes = 0;
+    if (sluice_run_output(model.run, i, &bytes) != nullptr && bytes > 0) return true;
+  }
+  return false;
+}
+
 void check_run(const OpenModel& model, const std::vector<Tensor>& inputs) {
   std::vector<EvalValue> values;
   for (const Tensor& input : inputs) values.push_back(EvalValue::of(Tensor(input)));
@@ -166,9 +175,9 @@ void check_run(const OpenModel& model, const std::vector<Tensor>& inputs) {
   if (failed != 0 && exit_class(static_cast<ErrorCode>(failed)) == ExitClass::kInternal)
     fuzz::finding("bad input is reported as a bug of our own", sluice_last_error());
   if (failed != 0) return;  // it may know less than the evaluator
-  if (!wanted)
+  if (!wanted && has_elements(model))
     fuzz::finding("what the evaluator refuses ran", model.name + ": " + error_text(wanted.error()));
-  compare_outputs(model, *wanted);
+  if (wanted) compare_outputs(model, *wanted);
 }
 
 }  // namespace
