@@ -111,11 +111,11 @@ bool OffsetBounds::sum_up(const BufferGroup& group) {
 
 bool OffsetBounds::add(uint32_t id) {
   const Buffer& buffer = buffers_[id];
-  const uint64_t lowest = lowest_[id], room = capacity_ - std::min(capacity_, lowest);
+  const uint64_t lowest = lowest_[id], available = capacity_ - std::min(capacity_, lowest);
   for (size_t task = begin_of(buffer); task < end_of(buffer); ++task) {
     Bounds& bounds = bounds_[task];
     bounds.sum += buffer.bytes;
-    if (bounds.sum > room) {
+    if (bounds.sum > available) {
       ++failures_[task];
       return false;
     }
