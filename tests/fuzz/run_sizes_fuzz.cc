@@ -84,12 +84,12 @@ class Draws {
   size_t at_ = 0;
 };
 
-// A size near the one that fits, a small one, or now and then one in the thousands.
+// A size near the one that fits, a small one, or now and then some hundreds.
 int64_t drawn_size(int64_t fits, uint8_t draw) {
   if (draw < 128) return fits;
   if (draw < 160) return std::max<int64_t>(0, fits + draw % 7 - 3);
   if (draw < 250) return draw % 18;
-  return 1000 * (draw - 248);
+  return 100 * (draw - 248);
 }
 
 // The elements of a tensor that fits, over and over; or, of integers of 64 and 32 bits, small
