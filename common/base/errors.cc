@@ -66,7 +66,7 @@ Error&& Error::with_hint(std::string text) && {
 }
 
 Error&& Error::within(const std::string& where) && {
-  message = where + ": " + message;
+  if (!message.starts_with(where + ": ")) message = where + ": " + message;
   return std::move(*this);
 }
 

@@ -55,7 +55,7 @@ struct Error {
   std::string reported_by;
 
   Error&& with_hint(std::string text) &&;
-  // Puts "where: " before the message on the way up.
+  // Puts "where: " before the message on the way up, unless it begins so.
   Error&& within(const std::string& where) &&;
 };
 

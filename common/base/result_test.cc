@@ -24,6 +24,13 @@ Result<int> quarter(int x) {
   return half(y);
 }
 
+TEST(Error, SaysOnceWhereItIs) {
+  const Error error = make_error(ErrorCode::kBadValue, "too large").within("node 'a' (Add)");
+  EXPECT_EQ(error.message, "node 'a' (Add): too large");
+  EXPECT_EQ(Error(error).within("node 'a' (Add)").message, error.message);
+  EXPECT_EQ(Error(error).within("part 1").message, "part 1: node 'a' (Add): too large");
+}
+
 TEST(Result, ErrorsTravelUp) {
   EXPECT_EQ(quarter(8).value(), 2);
   EXPECT_EQ(quarter(6).error().message, "3 is odd");

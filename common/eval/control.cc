@@ -1,6 +1,8 @@
 // Ops with bodies. Captures are the trailing inputs of the node and of each body.
+#include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
 
 #include "common/eval/axes.h"
 #include "common/eval/kernels.h"
@@ -70,15 +72,46 @@ Result<EvalValue> element_along(const EvalCall& call, const Operand& from, int64
   return EvalValue::of(std::move(tensor));
 }
 
+// Returns the dims of a type whose symbols the dims of the node's inputs tell; others count as 0.
+std::vector<int64_t> extents_from_inputs(const EvalCall& call, const Type& type) {
+  const ExpressionTable& expressions = call.node.graph().module().expressions;
+  std::map<SymbolId, int64_t> known;
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    if (call.node.input(i) == nullptr) continue;
+    const std::vector<Dim>& dims = call.node.input(i)->type().dims;
+    const std::span<const int64_t> extents = call.operands[i].view.dims;
+    for (size_t axis = 0; axis < std::min(dims.size(), extents.size()); ++axis) {
+      if (!dims[axis].is_expression()) continue;
+      const Expression& e = expressions[static_cast<ExpressionId>(dims[axis].value)];
+      if (e.op == ExpressionOp::kSymbol)
+        known.emplace(static_cast<SymbolId>(e.value), extents[axis]);
+    }
+  }
+  const auto extent_of = [&](const Dim& dim) -> int64_t {
+    if (dim.is_fixed()) return dim.value;
+    if (dim.is_unknown()) return 0;
+    bool is_known = true;
+    const auto extent =
+        expressions.evaluate(static_cast<ExpressionId>(dim.value), [&](SymbolId symbol) {
+          const auto found = known.find(symbol);
+          is_known = is_known && found != known.end();
+          return is_known ? found->second : 0;
+        });
+    return extent && is_known ? std::max<int64_t>(*extent, 0) : 0;
+  };
+  std::vector<int64_t> extents;
+  for (const Dim& dim : type.dims) extents.push_back(extent_of(dim));
+  return extents;
+}
+
 // Stacks equal tensors along a new axis. Without any, the type and dims are those of the body's
-// output (unknown dims count as 0).
+// output.
 Result<EvalValue> stack(const EvalCall& call, const std::vector<EvalValue>& parts, int64_t axis,
                         bool reverse, const Value& like) {
-  const Type& type = like.type();
   std::vector<int64_t> dims;
-  DType dtype = type.dtype;
+  DType dtype = like.type().dtype;
   if (parts.empty()) {
-    for (const Dim& dim : type.dims) dims.push_back(dim.is_fixed() ? dim.value : 0);
+    dims = extents_from_inputs(call, like.type());
   } else {
     if (parts[0].tensor == nullptr)
       return call.unsupported(std::string("a scan output that is no tensor"));

@@ -171,6 +171,13 @@ TEST_F(InferTest, WindowsBoundTheSizesThatTheySlideOver) {
   EXPECT_EQ(module.expressions.symbol(*module.expressions.find_symbol("W")).low, 1);
 }
 
+TEST_F(InferTest, TheReducedAxisOfAnArgMaxIsNotEmpty) {
+  add(Op::kArgMax, {value("f32[N, K]")}, {{"axis", int64_t{1}}});
+  infer();
+  EXPECT_EQ(module.expressions.symbol(*module.expressions.find_symbol("N")).low, 0);
+  EXPECT_EQ(module.expressions.symbol(*module.expressions.find_symbol("K")).low, 1);
+}
+
 TEST_F(InferTest, RequiredEqualityInBroadcastLeavesOtherSymbolsAlone) {
   Value& half =
       add(Op::kMaxPool, {value("f32[1, 1, H]")}, {{"kernel_shape", Ints{2}}, {"strides", Ints{2}}});

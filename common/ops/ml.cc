@@ -54,6 +54,17 @@ Result<void> expect_trees(const InferCall& call) {
   return order ? Result<void>() : call.bad_node("{}", order.error().message);
 }
 
+// Checks that the input has each feature that a node compares.
+Result<void> expect_features(InferCall& call) {
+  using Tree = attributes::TreeEnsemble;
+  const std::vector<int64_t> features = call.node.get(Tree::nodes_featureids);
+  if (features.empty()) return {};
+  const Dim width = call.dim(0, 1);
+  const int64_t high = width.is_fixed() ? width.value : INT32_MAX;
+  SLUICE_TRY(expect_ids(call, Tree::nodes_featureids, features.size(), high));
+  return call.expect_min(width, *std::ranges::max_element(features) + 1, "the number of features");
+}
+
 // Infers (X [N, F], nodes_splits [nodes], nodes_modes [nodes], leaf_weights [leaves],
 // membership_values): [N, n_targets].
 Result<void> infer_tree_ensemble(InferCall& call) {
@@ -68,6 +79,9 @@ Result<void> infer_tree_ensemble(InferCall& call) {
   const int64_t targets = call.node.get(Tree::n_targets);
   if (targets < 1)
     return call.bad_node("attribute 'n_targets' is {}, expected at least 1", targets);
+  const int64_t aggregate = call.node.get(Tree::aggregate_function);
+  if (aggregate < 0 || aggregate > 3)
+    return call.bad_node("attribute 'aggregate_function' is {}, expected 0 to 3", aggregate);
   const int64_t maximum = static_cast<int64_t>(std::max(nodes, leaves));
   for (const IntsAttribute& attribute : {Tree::nodes_truenodeids, Tree::nodes_falsenodeids})
     SLUICE_TRY(expect_ids(call, attribute, nodes, maximum));
@@ -76,6 +90,7 @@ Result<void> infer_tree_ensemble(InferCall& call) {
   SLUICE_TRY(expect_ids(call, Tree::tree_roots, call.node.get(Tree::tree_roots).size(),
                         static_cast<int64_t>(nodes)));
   SLUICE_TRY(expect_trees(call));
+  SLUICE_TRY(expect_features(call));
   SLUICE_TRY(expect_ids(call, Tree::leaf_targetids, leaves, targets));
   for (const size_t i : {1, 2})
     SLUICE_TRY(call.unify(call.dim(i, 0), Dim::fixed(static_cast<int64_t>(nodes)), "nodes"));

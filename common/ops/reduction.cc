@@ -46,6 +46,7 @@ Result<void> infer_arg(InferCall& call) {
   const auto& dims = *shape;
   if (dims[static_cast<size_t>(axis)] == Dim::fixed(0))
     return call.bad_shape("axis {} of {} has no elements", axis, call.input_name(0));
+  SLUICE_TRY(call.expect_min(dims[static_cast<size_t>(axis)], 1, "the size of the reduced axis"));
   return call.give(0, DType::kI64, without_axes(*shape, std::span(&axis, 1), keep));
 }
 

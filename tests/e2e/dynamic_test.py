@@ -282,6 +282,28 @@ class Dynamic(ProgramCase):
             np.testing.assert_allclose(got["squares"], np.array(states, np.float32)
                                        .reshape(count, 2) ** 2, rtol=1e-5)
 
+    def test_a_loop_of_no_iterations_keeps_sizes_of_its_inputs(self):
+        body = helper.make_graph([helper.make_node("Identity", ["go"], ["on"]),
+                                  helper.make_node("Add", ["state", "step"], ["next"]),
+                                  helper.make_node("Concat", ["next", "step"], ["pair"], axis=0)],
+                                 "body", [value("i", [], INT64), value("go", [], BOOL),
+                                          value("state", ["n"])],
+                                 [value("on", [], BOOL), value("next", ["n"]),
+                                  value("pair", [None])])
+        run = self.opened(model_of([helper.make_node("Loop", ["count", "", "x"],
+                                                     ["last", "pairs"], body=body),
+                                    helper.make_node("Neg", ["pairs"], ["below"])],
+                                   [value("count", [], INT64), value("x", ["n"]),
+                                    value("step", ["n"])],
+                                   [value("last", ["n"]), value("below", [None, None])]))
+        for count, n in ((0, 3), (2, 3), (0, 5), (3, 1)):
+            x, step = random(n), random(n)
+            got = run(count=np.array(count), x=x, step=step)
+            pairs = [np.concatenate([x + step * (i + 1), step]) for i in range(count)]
+            self.assertEqual(got["below"].shape, (count, 2 * n))
+            np.testing.assert_allclose(got["below"], -np.array(pairs, np.float32)
+                                       .reshape(count, 2 * n), rtol=1e-5)
+
     def test_sequences_optionals_and_strings(self):
         nodes = [helper.make_node("SequenceInsert", ["s", "x"], ["longer"]),
                  helper.make_node("ConcatFromSequence", ["longer"], ["joined"], axis=0),
