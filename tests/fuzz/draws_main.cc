@@ -1,6 +1,6 @@
 // A main for a fuzz target without libFuzzer: it draws inputs of 1 to 48 bytes, others for each
-// seed, for some seconds. Before an input that takes the process down is lost, its bytes are in the
-// file `last-draw` of the current folder.
+// seed, for some seconds. When an input takes the process down, its bytes are in the file
+// out/fuzz/last-draw.
 //
 // usage: PROGRAM SECONDS SEED
 #include <chrono>
@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <random>
 #include <vector>
+
+static constexpr char kLastDraw[] = "out/fuzz/last-draw";
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
@@ -20,13 +22,13 @@ int main(int argc, char** argv) {
   for (; std::chrono::steady_clock::now() < end; ++draws) {
     std::vector<uint8_t> input(1 + random() % 48);
     for (uint8_t& byte : input) byte = static_cast<uint8_t>(random());
-    if (std::FILE* file = std::fopen("last-draw", "wb")) {
+    if (std::FILE* file = std::fopen(kLastDraw, "wb")) {
       std::fwrite(input.data(), 1, input.size(), file);
       std::fclose(file);
     }
     LLVMFuzzerTestOneInput(input.data(), input.size());
   }
-  std::remove("last-draw");
+  std::remove(kLastDraw);
   std::printf("%llu draws of seed %s\n", static_cast<unsigned long long>(draws), argv[2]);
   return 0;
 }
