@@ -173,7 +173,10 @@ TEST(ReductionTest, Positions) {
     for (const std::string attributes :
          {"axis = 0", "axis = -1, keepdims = 0", "axis = 1, select_last_index = 1"}) {
       for (const std::string inputs : {"%x: D[4, 6]", "%x: D[N, M]", "%x: D[3, 40]"})
-        expect_family({inputs, "%y = " + op + "(%x) {" + attributes + "}", 0, {}, dtypes});
+        expect_family({.inputs = inputs,
+                       .node = "%y = " + op + "(%x) {" + attributes + "}",
+                       .dtypes = dtypes,
+                       .sizes = {{{"N", 2}, {"M", 9}}, {{"N", 1}, {"M", 7}}}});  // none is empty
     }
   }
 }
