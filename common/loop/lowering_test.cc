@@ -336,9 +336,12 @@ TEST(LoweringReductionTest, Reductions) {
 TEST(LoweringReductionTest, Positions) {
   for (const std::string op : {"ArgMax", "ArgMin"}) {
     for (const std::string dtype : {"f32", "f64", "f16", "i8", "i32", "i64", "u8", "u64"}) {
-      for (const std::string options :
-           {"{axis = 1}", "{axis = -1, keepdims = 0}", "{axis = 0, select_last_index = 1}"})
-        expect_same({one_node(x_of(dtype, "M, 9, N"), "%y = " + op + "(%x) " + options)},
+      const std::pair<std::string, std::string> forms[] = {
+          {"M, 9, N", "{axis = 1}"},
+          {"M, N, 9", "{axis = -1, keepdims = 0}"},
+          {"9, M, N", "{axis = 0, select_last_index = 1}"}};
+      for (const auto& [dims, options] : forms)
+        expect_same({one_node(x_of(dtype, dims), "%y = " + op + "(%x) " + options)},
                     op + " of " + dtype + " " + options);
     }
   }
