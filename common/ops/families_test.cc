@@ -107,7 +107,13 @@ TEST(Families, MachineLearning) {
                                   {"nodes_truenodeids", std::move(true_ids)},
                                   {"tree_roots", Ints{0}}};
   };
+  std::vector<Attribute> of_no_aggregate = tree({0}, {0, 2});
+  of_no_aggregate.push_back({"aggregate_function", int64_t{4}});
   expect_cases({
+      {Op::kTreeEnsemble,
+       {"f32[N, 2]", "f32[1]", "u8[1]", "f32[2]"},
+       of_no_aggregate,
+       {"error 'aggregate_function' is 4, expected 0 to 3"}},
       {Op::kLabelEncoder, {"string[N, 2]", "string[3]", "i16[3]", "i16[1]"}, {}, {"i16[N, 2]"}},
       {Op::kLabelEncoder,
        {"string[N]", "i64[3]", "i64[3]", "i64[]"},
