@@ -137,9 +137,10 @@ Error wrong_arguments(std::string_view usage, const std::vector<std::string>& ar
   }
   const bool is_vague = reason.empty() || reason.starts_with("Unexpected argument") ||
                         reason.starts_with("Arguments did not match");
+  const char* const what =
+      arguments.empty() ? "no argument is given" : "an argument is missing or too much";
   return make_error(ErrorCode::kUsage, "{}",
-                    is_vague ? "an argument is missing or too much; expected\n" + usage_lines(usage)
-                             : reason)
+                    is_vague ? fmt::format("{}; expected\n{}", what, usage_lines(usage)) : reason)
       .with_hint("--help explains them");
 }
 

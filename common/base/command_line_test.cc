@@ -74,6 +74,9 @@ TEST(CommandLine, EmptyValuesAreRefused) {
 }
 
 TEST(CommandLine, WrongArgumentsAreNamed) {
+  const char* const alone[] = {"thing"};
+  EXPECT_EQ(CommandLine::parse("Usage:\n  thing <in>\n\n", 1, alone).error().message,
+            "no argument is given; expected\n  thing <in>");
   EXPECT_EQ(parse({"in.onnx", "--threads", "2", "--verbose=3"}).error().message,
             "unknown option '--verbose'");
   EXPECT_EQ(parse({"-z", "in.onnx"}).error().message, "unknown option '-z'");

@@ -207,7 +207,7 @@ Result<void> check_option_value(const OptionRow& row, std::string_view value) {
   if (row.name == "dim" && !value.empty() && !ends_value(value, kDimEnd)) {
     return make_error(ErrorCode::kBadOption,
                       "--dim has '{}', expected NAME=VALUE or NAME=LOW..HIGH with whole numbers "
-                      "from 0 to {}",
+                      "from 0 to {}, LOW at most HIGH",
                       value, INT64_MAX);
   }
   if (row.choices.empty() || value == row.fallback) return {};

@@ -95,6 +95,16 @@ std::string fitting_hint(const Tensor& given, const WantedTensor& wanted) {
   return "change the array, or compile the model for this size: --dim, --input-shape";
 }
 
+// Returns what a file holds in the notation of the wanted type: "f32 [5, 9]" beside "f32 [N, 7]",
+// "f32[5, 9]" beside "f32[N, 7]", "f32 5x9" beside "f32 4x7".
+std::string given_text(const Tensor& given, const std::string& wanted) {
+  const size_t bracket = wanted.find('[');
+  const std::string_view dtype = dtype_name(given.dtype);
+  if (bracket == std::string::npos) return fmt::format("{} {}", dtype, dims_text(given.dims));
+  const bool has_blank = bracket > 0 && wanted[bracket - 1] == ' ';
+  return fmt::format("{}{}[{}]", dtype, has_blank ? " " : "", fmt::join(given.dims, ", "));
+}
+
 template <typename T, typename Make>
 void fill(Tensor& tensor, Make make) {
   for (T& element : tensor.as<T>()) element = make();
@@ -133,12 +143,12 @@ Error unknown_input(const std::string& binding, const std::vector<std::string>& 
       .with_hint(known);
 }
 
-Error mismatch_error(const Tensor& given, const WantedTensor& wanted) {
+Error mismatch_error(const Tensor& given, const WantedTensor& wanted, const std::string& path) {
   const std::string where =
       given.dtype != wanted.dtype || !wanted.ranked ? "" : shape_mismatch(wanted.dims, given.dims);
-  return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} {}{}{}",
-                    wanted.name, wanted.type, dtype_name(given.dtype), dims_text(given.dims),
-                    where.empty() ? "" : ": ", where)
+  return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, '{}' holds {}{}{}", wanted.name,
+                    wanted.type, path, given_text(given, wanted.type), where.empty() ? "" : ": ",
+                    where)
       .with_hint(fitting_hint(given, wanted));
 }
 

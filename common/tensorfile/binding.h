@@ -27,8 +27,8 @@ struct WantedTensor {
   bool ranked = true;
   std::vector<int64_t> dims;
 };
-// Returns the error of a file that holds something else: another dtype, or another shape.
-Error mismatch_error(const Tensor& given, const WantedTensor& wanted);
+// Returns the error of the file `path` that holds something else: another dtype, or another shape.
+Error mismatch_error(const Tensor& given, const WantedTensor& wanted, const std::string& path);
 
 // .npy has no name for some dtypes and stores unsigned integers instead (tensorfile.h). Where
 // `tensor` can represent `dtype` in this form, it gets that dtype.

@@ -59,7 +59,7 @@ Result<void> EvalInputs::bind(const std::string& binding) {
     });
     if (found == values_.end())
       return unknown_input(fmt::format("{}={}", member.name, binding), names());
-    SLUICE_TRY(take(static_cast<size_t>(found - values_.begin()), std::move(member)));
+    SLUICE_TRY(take(static_cast<size_t>(found - values_.begin()), std::move(member), binding));
   }
   return {};
 }
@@ -69,7 +69,7 @@ Result<void> EvalInputs::bind_file(size_t index, const std::string& path) {
   const auto kind = map_kind(module_, value.type());
   if (!kind) {
     SLUICE_ASSIGN(Tensor tensor, read_member(path, value.name()));
-    return take(index, std::move(tensor));
+    return take(index, std::move(tensor), path);
   }
   if (given_[index])
     return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", value.name());
@@ -81,8 +81,8 @@ Result<void> EvalInputs::bind_file(size_t index, const std::string& path) {
                                maps.tensors[1].dtype == module_.type(map.element).dtype);
   if (!is_fit) {
     return make_error(ErrorCode::kBadBinding,
-                      "input '{}' takes {}, the file holds keys {} and values {}", value.name(),
-                      print_type(module_, value.type_id()), dtype_name(maps.tensors[0].dtype),
+                      "input '{}' takes {}, '{}' holds keys {} and values {}", value.name(),
+                      print_type(module_, value.type_id()), path, dtype_name(maps.tensors[0].dtype),
                       dtype_name(maps.tensors[1].dtype));
   }
   given_[index] = maps_from_file(std::move(maps));
@@ -106,13 +106,13 @@ std::vector<std::string> EvalInputs::names() const {
   return names;
 }
 
-Result<void> EvalInputs::take(size_t index, Tensor tensor) {
+Result<void> EvalInputs::take(size_t index, Tensor tensor, const std::string& path) {
   const Value& value = *values_[index];
   if (given_[index])
     return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", value.name());
   if (value.type().is_tensor()) adopt_dtype(tensor, value.type().dtype);
   if (!fits(value.type(), tensor)) {
-    return mismatch_error(tensor, wanted_tensor(module_, value));
+    return mismatch_error(tensor, wanted_tensor(module_, value), path);
   }
   given_[index] = EvalValue::of(std::move(tensor));
   return {};

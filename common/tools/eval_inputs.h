@@ -27,7 +27,7 @@ class EvalInputs {
  private:
   std::vector<std::string> names() const;
   Result<void> bind_file(size_t index, const std::string& path);
-  Result<void> take(size_t index, Tensor tensor);
+  Result<void> take(size_t index, Tensor tensor, const std::string& path);
   Result<void> check_dims(const std::map<std::string, int64_t>& dims) const;
   Result<std::vector<int64_t>> extents(const Value& value,
                                        const std::map<std::string, int64_t>& dims) const;

@@ -70,7 +70,7 @@ Result<int> print_report(const CheckRequest& request, const std::string& report,
   if (request.format == "text") {
     return print_text(
         "sluice-check",
-        command.empty() ? report : fmt::format("{}compiled with these: {}\n", report, command));
+        command.empty() ? report : fmt::format("{}to fix the sizes: {}\n", report, command));
   }
   SLUICE_ASSIGN(Json json, json_parse(report));
   json.set("fixing_command", command);

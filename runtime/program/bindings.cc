@@ -49,33 +49,36 @@ bool fits_type(const pb::TypeDef& type, const Tensor& tensor) {
 // Checks the maps of a file. NumPy has a name for every dtype of keys and values that exists; a run
 // checks the other properties.
 Result<void> accept_maps(const pb::ModelDef& model, const pb::BindingDef& input,
-                         const FileValue& value) {
+                         const FileValue& value, const std::string& path) {
   const pb::TypeDef* map = &model.types(static_cast<int>(input.type()));
   if (value.kind == ValueKind::kMaps) map = &model.types(static_cast<int>(map->element()));
   const uint32_t wanted[] = {map->dtype(), model.types(static_cast<int>(map->element())).dtype()};
   for (size_t i = 0; i < value.tensors.size(); ++i) {
     if (static_cast<uint32_t>(value.tensors[i].dtype) == wanted[i % 2]) continue;
-    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, the file holds {} of {}",
-                      input.name(), type_text(model, input.type()), i % 2 == 0 ? "keys" : "values",
-                      dtype_name(value.tensors[i].dtype));
+    return make_error(ErrorCode::kBadBinding, "input '{}' takes {}, '{}' holds {} of {}",
+                      input.name(), type_text(model, input.type()), path,
+                      i % 2 == 0 ? "keys" : "values", dtype_name(value.tensors[i].dtype));
   }
   return {};
 }
 
 // Converts the value of a file into the type's dtype where NumPy has no name for it.
-Result<void> accept(const pb::ModelDef& model, const pb::BindingDef& input, FileValue& value) {
-  if (holds_maps(value.kind)) return accept_maps(model, input, value);
+Result<void> accept(const pb::ModelDef& model, const pb::BindingDef& input, FileValue& value,
+                    const std::string& path) {
+  if (holds_maps(value.kind)) return accept_maps(model, input, value, path);
   const pb::TypeDef* type = &model.types(static_cast<int>(input.type()));
   while (type->kind() != pb::VALUE_TENSOR) type = &model.types(static_cast<int>(type->element()));
   const auto dtype = static_cast<DType>(type->dtype());
   for (Tensor& tensor : value.tensors) {
     adopt_dtype(tensor, dtype);
     if (fits_type(*type, tensor)) continue;
-    return mismatch_error(tensor, {.name = input.name(),
-                                   .type = type_text(model, input.type()),
-                                   .dtype = dtype,
-                                   .ranked = !type->unranked(),
-                                   .dims = {type->dims().begin(), type->dims().end()}});
+    return mismatch_error(tensor,
+                          {.name = input.name(),
+                           .type = type_text(model, input.type()),
+                           .dtype = dtype,
+                           .ranked = !type->unranked(),
+                           .dims = {type->dims().begin(), type->dims().end()}},
+                          path);
   }
   return {};
 }
@@ -90,8 +93,9 @@ class Inputs {
 
   Result<void> bind(const std::string& binding) {
     if (const pb::BindingDef* input = input_of(model_, binding)) {
-      SLUICE_ASSIGN(FileValue value, read(*input, binding.substr(input->name().size() + 1)));
-      return take(*input, std::move(value));
+      const std::string path = binding.substr(input->name().size() + 1);
+      SLUICE_ASSIGN(FileValue value, read(*input, path));
+      return take(*input, std::move(value), path);
     }
     if (!is_npz_alone(binding)) return unknown_input(binding, names_of_inputs(model_));
     SLUICE_ASSIGN(std::vector<Tensor> members, read_npz(binding));
@@ -105,7 +109,7 @@ class Inputs {
       }
       FileValue value;
       value.tensors.push_back(std::move(member));
-      SLUICE_TRY(take(*input, std::move(value)));
+      SLUICE_TRY(take(*input, std::move(value), binding));
     }
     return {};
   }
@@ -168,13 +172,13 @@ class Inputs {
     return value;
   }
 
-  Result<void> take(const pb::BindingDef& input, FileValue value) {
+  Result<void> take(const pb::BindingDef& input, FileValue value, const std::string& path) {
     size_t index = 0;
     while (&model_.inputs(static_cast<int>(index)) != &input) ++index;
     if (given_[index])
       return make_error(ErrorCode::kBadBinding, "input '{}' is given twice", input.name());
     given_[index] = true;
-    SLUICE_TRY(accept(model_, input, value));
+    SLUICE_TRY(accept(model_, input, value, path));
     values_[index].value = std::move(value);
     return {};
   }

@@ -184,7 +184,8 @@ TEST_F(LoaderProgramTest, NamesWhatIsWrongWithInputs) {
     return done ? std::string() : done.error().message;
   };
   EXPECT_EQ(message({"x=" + path("x.npy")}), "input 'ids=0' is not given");
-  EXPECT_EQ(message({"x=" + path("ids.pb")}), "input 'x' takes f32 1x2x2x3, the file holds i64 2");
+  EXPECT_EQ(message({"x=" + path("ids.pb")}),
+            "input 'x' takes f32 1x2x2x3, '" + path("ids.pb") + "' holds i64 2");
   EXPECT_EQ(message({"x=" + path("x.npy"), "x=" + path("x.npy")}), "input 'x' is given twice");
   EXPECT_THAT(message({"z=" + path("x.npy")}), HasSubstr("no input is called 'z'"));
   EXPECT_THAT(message({"z=" + path("z.npz")}), HasSubstr("no input is called 'z'"));

@@ -91,3 +91,14 @@ def compile_open(programs, case, folder, engine=""):
     return all(run_program(programs, *words).returncode == 0 for words in (
         ("preprocess", first, "-q", "-o", typed),
         ("compile", first, "-q", *rules, "-o", compiled)))
+
+
+def make_open_model(programs, case, folder, engine=""):
+    """Like compile_open, and FOLDER also gets the inputs, input_0.pb, ... No folder is left where
+    some need known sizes."""
+    if not compile_open(programs, case, folder, engine):
+        shutil.rmtree(folder)
+        return False
+    for path in glob.glob(os.path.join(case, "test_data_set_0", "input_*.pb")):
+        shutil.copy(path, folder)
+    return True

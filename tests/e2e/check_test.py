@@ -130,9 +130,9 @@ class Check(ProgramCase):
     def proposed(self, *options, fixed=True):
         """The command that check prints, run as it is by a shell; the command."""
         lines = [line for line in self.check(0, *options).stdout.splitlines()
-                 if line.startswith("compiled with these: ")]
+                 if line.startswith("to fix the sizes: ")]
         self.assertEqual(len(lines), 1)
-        command = lines[0].removeprefix("compiled with these: ")
+        command = lines[0].removeprefix("to fix the sizes: ")
         self.assertEqual(json.loads(self.check(0, "--format=json",
                                                *options).stdout)["fixing_command"], command)
         environment = dict(os.environ, PATH=self.programs + ":" + os.environ["PATH"])

@@ -6,25 +6,13 @@ usage: tests/fuzz/open_models.py --bin DIR FOLDER     (writes FOLDER/CASE/...)
 A case is of ONNX's test data; those that need known sizes are left out.
 """
 import argparse
-import glob
 import multiprocessing
 import os
-import shutil
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "conformance"))
-from open_cases import CASES, compile_open, simple_cases  # noqa: E402
-
-
-def make(job):
-    programs, case, folder = job
-    if not compile_open(programs, case, folder):
-        shutil.rmtree(folder)
-        return
-    os.remove(os.path.join(folder, "model.onnx"))
-    for path in glob.glob(os.path.join(case, "test_data_set_0", "input_*.pb")):
-        shutil.copy(path, folder)
+from open_cases import CASES, make_open_model, simple_cases  # noqa: E402
 
 
 def main():
@@ -35,7 +23,7 @@ def main():
     jobs = [(os.path.abspath(options.bin), case,
              os.path.join(options.folder, os.path.basename(case))) for case in simple_cases(CASES)]
     with multiprocessing.Pool() as pool:
-        pool.map(make, jobs, chunksize=4)
+        pool.starmap(make_open_model, jobs, chunksize=4)
     return 0
 
 

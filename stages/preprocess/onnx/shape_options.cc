@@ -77,7 +77,7 @@ Result<ShapeOptions> parse_shape_options(const Options& options) {
     if (!bounds)
       return make_error(ErrorCode::kBadOption,
                         "--dim has '{}', expected NAME=VALUE or NAME=LOW..HIGH with whole numbers "
-                        "from 0 to {}",
+                        "from 0 to {}, LOW at most HIGH",
                         item, INT64_MAX);
     const auto [known, inserted] = parsed.dims.emplace(item.substr(0, equal), *bounds);
     if (!inserted && (known->second.low != bounds->low || known->second.high != bounds->high)) {
