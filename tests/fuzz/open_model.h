@@ -1,5 +1,5 @@
-// Models of one node whose dims are all open (tests/fuzz/open_models.py makes them), run through the
-// C interface beside the evaluator.
+// Models of one node whose dims are all open (tests/fuzz/open_models.py makes them), run through
+// the C interface beside the evaluator.
 #pragma once
 
 #include <filesystem>
