@@ -1,11 +1,10 @@
 // Decodes image files to pixels with Leptonica, which reads BMP, JPEG, JPEG 2000, PNG, PNM, TIFF
 // and WebP, among others. Leptonica depends on twenty libraries and few models contain an image
 // decoder, so it is loaded when the first image is decoded, and is not needed for building.
-#include <dlfcn.h>
-
 #include <cstddef>
 #include <memory>
 
+#include "common/base/library_symbol.h"
 #include "common/eval/kernels.h"
 #include "common/ops/attributes.h"
 
@@ -27,27 +26,22 @@ struct Leptonica {
   int32_t (*set_severity)(int32_t level) = nullptr;
 };
 
-template <typename Function>
-bool find(void* library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(::dlsym(library, name));
-  return function != nullptr;
-}
-
 // Returns null when the library is not installed.
 const Leptonica* load() {
   static Leptonica functions;
   static const bool is_there = [] {
     constexpr int32_t kSilent = 6;
-    void* library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+    void* const library = open_library(kLibrary);
     if (library == nullptr) return false;
-    const bool found = find(library, "pixReadMem", functions.read) &&
-                       find(library, "pixConvertTo32", functions.to_32_bits) &&
-                       find(library, "pixGetWidth", functions.width) &&
-                       find(library, "pixGetHeight", functions.height) &&
-                       find(library, "pixGetWpl", functions.words_in_row) &&
-                       find(library, "pixGetData", functions.words) &&
-                       find(library, "pixDestroy", functions.destroy) &&
-                       find(library, "setMsgSeverity", functions.set_severity);
+    const auto find = [&](const char* name, auto& function) {
+      function = library_symbol(library, name, function);
+      return function != nullptr;
+    };
+    const bool found =
+        find("pixReadMem", functions.read) && find("pixConvertTo32", functions.to_32_bits) &&
+        find("pixGetWidth", functions.width) && find("pixGetHeight", functions.height) &&
+        find("pixGetWpl", functions.words_in_row) && find("pixGetData", functions.words) &&
+        find("pixDestroy", functions.destroy) && find("setMsgSeverity", functions.set_severity);
     if (found) functions.set_severity(kSilent);
     return found;
   }();

@@ -1,8 +1,9 @@
 // The functions of seccomp.h that are used, each forwarding to the library's function of that name.
 #include "common/sandbox/lazy_seccomp.h"
 
-#include <dlfcn.h>
 #include <seccomp.h>
+
+#include "common/base/library_symbol.h"
 
 namespace sluice {
 namespace {
@@ -10,13 +11,8 @@ namespace {
 constexpr const char* kLibrary = "libseccomp.so.2";
 
 void* library() {
-  static void* const handle = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  static void* const handle = open_library(kLibrary);
   return handle;
-}
-
-template <typename Function>
-Function* find(Function*, const char* name) {
-  return reinterpret_cast<Function*>(::dlsym(library(), name));
 }
 
 }  // namespace
@@ -25,10 +21,10 @@ bool load_seccomp() { return library() != nullptr; }
 
 }  // namespace sluice
 
-#define SLUICE_SECCOMP(type, name, parameters, arguments)    \
-  extern "C" type name parameters {                          \
-    static const auto function = sluice::find(&name, #name); \
-    return function arguments;                               \
+#define SLUICE_SECCOMP(type, name, parameters, arguments)                                 \
+  extern "C" type name parameters {                                                       \
+    static const auto function = sluice::library_symbol(sluice::library(), #name, &name); \
+    return function arguments;                                                            \
   }
 
 SLUICE_SECCOMP(scmp_filter_ctx, seccomp_init, (uint32_t action), (action))

@@ -2,8 +2,9 @@
 // name. When the folder needs another one, the linker fails until a line is added here.
 #include "common/wire/lazy_zmq.h"
 
-#include <dlfcn.h>
 #include <zmq.h>
+
+#include "common/base/library_symbol.h"
 
 namespace sluice::wire {
 namespace {
@@ -11,13 +12,8 @@ namespace {
 constexpr const char* kLibrary = "libzmq.so.5";
 
 void* library() {
-  static void* const handle = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  static void* const handle = open_library(kLibrary);
   return handle;
-}
-
-template <typename Function>
-Function* find(Function*, const char* name) {
-  return reinterpret_cast<Function*>(::dlsym(library(), name));
 }
 
 }  // namespace
@@ -30,10 +26,10 @@ Result<void> load_zmq() {
 
 }  // namespace sluice::wire
 
-#define SLUICE_ZMQ(type, name, parameters, arguments)              \
-  extern "C" type name parameters {                                \
-    static const auto function = sluice::wire::find(&name, #name); \
-    return function arguments;                                     \
+#define SLUICE_ZMQ(type, name, parameters, arguments)                                           \
+  extern "C" type name parameters {                                                             \
+    static const auto function = sluice::library_symbol(sluice::wire::library(), #name, &name); \
+    return function arguments;                                                                  \
   }
 
 SLUICE_ZMQ(int, zmq_errno, (), ())

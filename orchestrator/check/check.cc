@@ -22,13 +22,15 @@ constexpr size_t kStagesRun = 3;  // the stages that decide
 
 Result<std::vector<StageRun>> plan(const CheckRequest& request, const std::string& sizes) {
   std::vector<StageRun> runs;
-  SLUICE_ASSIGN(std::vector<std::vector<std::string>> arguments,
-                arguments_of_stages(request.options, 0, kStageNames.size() - 1));
-  arguments[kStagesRun].clear();  // later programs show what they decided
+  SLUICE_ASSIGN(const std::vector<std::vector<std::string>> arguments,
+                early_arguments(request.options, 0, kStageNames.size() - 1));
   for (size_t i = 0; i <= kStagesRun; ++i) {
     StageRun run;
     run.name = i < kStagesRun ? kStageNames[i] : "show";
-    run.options = std::move(arguments[i]);
+    if (i < kStagesRun) {
+      run.options = request.options.non_semantic;
+      run.options.insert(run.options.end(), arguments[i].begin(), arguments[i].end());
+    }
     SLUICE_ASSIGN(run.program, find_program("sluice-" + run.name));
     run.input = "-";
     if (request.quiet) run.options.emplace_back("--quiet");

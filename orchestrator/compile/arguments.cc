@@ -45,6 +45,10 @@ Result<void> take_services(const CommandLine& line, CompileRequest& request) {
                   connecting_endpoint(item.substr(equals + 1), request.service_keys));
     request.services[stage] = std::move(endpoint);
   }
+  if (line.has("--farm") && request.transport == Transport::kZmq)
+    return make_error(ErrorCode::kUsage,
+                      "--farm generates kernels, --transport=zmq has services do")
+        .with_hint("leave one of them out");
   if (request.services.empty() || request.transport == Transport::kZmq) return {};
   return make_error(ErrorCode::kUsage, "--service is for --transport zmq");
 }
@@ -74,6 +78,7 @@ Result<CompileRequest> request_from(const CommandLine& line) {
                          .weights_beside = line.text("--weights-beside"),
                          .dump_dir = line.text("--dump-dir"),
                          .stats = line.text("--stats"),
+                         .shows_plan = line.flag("--plan"),
                          .quiet = line.flag("--quiet"),
                          .error_json = line.text("--error-format") == "json"};
   SLUICE_ASSIGN(request.progress_json, is_progress_json(line.text("--progress")));

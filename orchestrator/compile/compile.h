@@ -39,6 +39,7 @@ struct CompileRequest {
   std::map<std::string, std::string> services;  // endpoint by stage, of services that run already
   uint32_t heartbeat_ms = 1000;
   std::optional<Sandbox> sandbox;  // limits; empty: the stages run without
+  bool shows_plan = false;         // and runs no stage but, with a store, the import
   bool quiet = false;              // no progress lines, no warnings
   bool error_json = false;         // errors of the program itself as JSON
   bool progress_json = false;

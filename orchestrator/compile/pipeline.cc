@@ -245,14 +245,6 @@ class Pipeline {
 
 }  // namespace
 
-std::vector<std::string> command_of(const StageRun& stage, const std::vector<std::string>& more) {
-  std::vector<std::string> command = {stage.program};
-  for (const auto* words : {&stage.options, &more})
-    command.insert(command.end(), words->begin(), words->end());
-  command.push_back(stage.input);
-  return command;
-}
-
 Result<bool> run_pipeline(const std::vector<StageRun>& stages, int output, const StageDone& done) {
   return Pipeline(stages, done).run(output);
 }

@@ -6,7 +6,7 @@
 
 #include "common/base/command_line.h"
 #include "common/sandbox/sandbox_options.h"
-#include "orchestrator/compile/pipeline.h"
+#include "orchestrator/compile/stage_run.h"
 
 namespace sluice {
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "common/wire/security.h"
-#include "orchestrator/compile/pipeline.h"
+#include "orchestrator/compile/stage_run.h"
 
 namespace sluice {
 

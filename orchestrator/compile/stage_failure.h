@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "orchestrator/compile/pipeline.h"
+#include "orchestrator/compile/stage_run.h"
 
 namespace sluice {
 

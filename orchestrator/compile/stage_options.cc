@@ -87,32 +87,33 @@ Result<StageOptions> stage_options(const CommandLine& line) {
   return options;
 }
 
-Result<std::vector<std::vector<std::string>>> arguments_of_stages(const StageOptions& options,
-                                                                  size_t first, size_t last) {
+Result<std::vector<std::vector<std::string>>> early_arguments(const StageOptions& options,
+                                                              size_t first, size_t last) {
   SLUICE_ASSIGN(const auto passes, by_stage("passes", options.passes, first, last));
   SLUICE_ASSIGN(const auto skip, by_stage("skip", options.skip, first, last));
   std::vector<std::vector<std::string>> stages;
   for (size_t i = first; i <= last; ++i) {
     std::vector<std::string>& arguments = stages.emplace_back();
     if (i == first) add_to(arguments, options.semantic);
-    add_to(arguments, options.non_semantic);
     if (!passes[i].empty()) arguments.push_back("--passes=" + passes[i]);
     if (!skip[i].empty()) arguments.push_back("--skip=" + skip[i]);
   }
   return stages;
 }
 
-Result<std::vector<std::vector<std::string>>> semantic_arguments(const StageOptions& options) {
+Result<std::vector<std::vector<std::string>>> late_arguments(const StageOptions& options,
+                                                             size_t first) {
   StageOptions chosen{
       .semantic = {}, .non_semantic = {}, .passes = options.passes, .skip = options.skip};
-  SLUICE_ASSIGN(auto stages, arguments_of_stages(chosen, 0, kStageNames.size() - 1));
+  SLUICE_ASSIGN(auto stages, early_arguments(chosen, first, kStageNames.size() - 1));
   for (const std::string& argument : options.semantic) {
     const std::string name = argument.substr(2, argument.find('=') - 2);
     const OptionRow* row = find_option(name);
     const bool travels = row->kind == OptionKind::kSemantic;
     const std::string_view reader = travels ? first_reader(name) : kStageNames[0];
-    const auto stage = std::ranges::find(kStageNames, reader) - kStageNames.begin();
-    stages[static_cast<size_t>(stage)].push_back(argument);
+    const auto stage =
+        static_cast<size_t>(std::ranges::find(kStageNames, reader) - kStageNames.begin());
+    stages[std::max(stage, first) - first].push_back(argument);
   }
   return stages;
 }

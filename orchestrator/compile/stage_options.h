@@ -23,14 +23,14 @@ struct StageOptions {
 // Returns the options of the usage text. Errors: kBadOption.
 Result<StageOptions> stage_options(const CommandLine& line);
 
-// Returns the arguments of each stage from `first` to `last`, which are those that run. Errors:
-// kBadOption for passes of another stage.
-Result<std::vector<std::vector<std::string>>> arguments_of_stages(const StageOptions& options,
-                                                                  size_t first, size_t last);
-
-// Returns the semantic arguments of each stage, each argument at the stage that reads it first:
-// what the product of each depends on besides its input.
-Result<std::vector<std::vector<std::string>>> semantic_arguments(const StageOptions& options);
+// Both return the semantic arguments of each stage that runs, passes included: what its product
+// depends on besides its input. Early: all options are for the first stage, from where they travel.
+// Late, for a compile up to the last stage: each option is for the stage that reads it first, or
+// the first one that runs. Errors: kBadOption for passes of a stage that does not run.
+Result<std::vector<std::vector<std::string>>> early_arguments(const StageOptions& options,
+                                                              size_t first, size_t last);
+Result<std::vector<std::vector<std::string>>> late_arguments(const StageOptions& options,
+                                                             size_t first);
 
 // Returns the value of a semantic option; empty when it is not given.
 std::string option_value(const StageOptions& options, const std::string& name);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 
@@ -50,6 +51,21 @@ std::optional<Error> exceeded_limit(const StageRun& stage, const StageReport& re
   return std::nullopt;
 }
 
+// Opens the input as the stage's standard input, as in a pipe, so that its messages do not depend
+// on the path of this run's file.
+Result<Descriptor> open_input(const std::string& file) {
+  Descriptor input(file.empty() ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.empty() || input) return input;
+  return make_error(ErrorCode::kIo, "cannot open '{}': {}", file, std::strerror(errno));
+}
+
+// Opens a file that a stage, which may open none, writes as its standard output.
+Result<Descriptor> open_for_stage(const std::string& file) {
+  Descriptor opened(::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!opened) return file_error("write", file);
+  return opened;
+}
+
 void name_limit(const StageRun& stage, StageReport& report) {
   const auto error = exceeded_limit(stage, report);
   if (!error) return;
@@ -68,6 +84,14 @@ Result<void> take_kernels(const StageRun& stage, const Descriptor& kernels) {
 }
 
 }  // namespace
+
+std::vector<std::string> command_of(const StageRun& stage, const std::vector<std::string>& more) {
+  std::vector<std::string> command = {stage.program};
+  for (const auto* words : {&stage.options, &more})
+    command.insert(command.end(), words->begin(), words->end());
+  command.push_back(stage.input);
+  return command;
+}
 
 Result<StageProcess> StageProcess::start(const StageRun& stage,
                                          const std::vector<std::string>& more, Streams streams) {
@@ -104,10 +128,30 @@ void StageProcess::finish(const StageRun& stage, StageReport& report) const {
     report.messages += fmt::format("sluice-compile: warning: {}\n", taken.error().message);
 }
 
-Result<Descriptor> open_for_stage(const std::string& file) {
-  Descriptor opened(::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!opened) return file_error("write", file);
-  return opened;
+Result<StageReport> run_over_file(const StageRun& stage, const std::vector<std::string>& more,
+                                  const std::string& input_file, int output) {
+  StageReport report;
+  const auto start = StageClock::now();
+  SLUICE_ASSIGN(const Descriptor input, open_input(input_file));
+  SLUICE_ASSIGN(const Descriptor messages, make_memory_file());
+  SLUICE_ASSIGN(const StageProcess process,
+                StageProcess::start(stage, more, {input.get(), output, messages.get()}));
+  report.ending = wait_for(process.child(), StageProcess::max_seconds(stage));
+  report.seconds = std::chrono::duration<double>(StageClock::now() - start).count();
+  report.messages = memory_file_text(messages);
+  process.finish(stage, report);
+  return report;
+}
+
+Result<StageReport> run_to_file(const StageRun& stage, const std::vector<std::string>& more,
+                                const std::string& input_file, const std::string& output) {
+  if (stage.sandbox) {
+    SLUICE_ASSIGN(const Descriptor file, open_for_stage(output));
+    return run_over_file(stage, more, input_file, file.get());
+  }
+  std::vector<std::string> options = more;
+  options.insert(options.end(), {"-o", output});
+  return run_over_file(stage, options, input_file, -1);
 }
 
 }  // namespace sluice

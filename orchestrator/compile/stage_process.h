@@ -3,9 +3,13 @@
 
 #include <optional>
 
-#include "orchestrator/compile/pipeline.h"
+#include "common/base/result.h"
+#include "orchestrator/compile/stage_run.h"
 
 namespace sluice {
+
+// Returns the command line: program, options, `more`, input.
+std::vector<std::string> command_of(const StageRun& stage, const std::vector<std::string>& more);
 
 class StageProcess {
  public:
@@ -25,7 +29,12 @@ class StageProcess {
   Descriptor kernels_;
 };
 
-// Opens a file that a stage, which may open none, writes as its standard output.
-Result<Descriptor> open_for_stage(const std::string& file);
+// Runs one stage, with these options besides its own, to its end. It reads the file, or its own
+// input when the name is empty, and writes to the descriptor unless that is -1.
+Result<StageReport> run_over_file(const StageRun& stage, const std::vector<std::string>& more,
+                                  const std::string& input_file, int output);
+// Does the same, and has the stage write the file `output`.
+Result<StageReport> run_to_file(const StageRun& stage, const std::vector<std::string>& more,
+                                const std::string& input_file, const std::string& output);
 
 }  // namespace sluice

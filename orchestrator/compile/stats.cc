@@ -27,6 +27,10 @@ Result<StageStats> stage_stats(const std::string& name, const StageReport& repor
                                const std::string& path) {
   StageStats stats;
   stats.json.set("stage", name);
+  if (report.found) {
+    stats.json.set("from", "store");
+    return stats;
+  }
   stats.json.set("ms", report.seconds * 1e3);
   stats.json.set("bytes", report.bytes);
   Result<std::string> text = read_text(path);

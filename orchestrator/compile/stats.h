@@ -12,7 +12,7 @@
 
 #include "common/base/json.h"
 #include "common/base/result.h"
-#include "orchestrator/compile/pipeline.h"
+#include "orchestrator/compile/stage_run.h"
 
 namespace sluice {
 

@@ -24,6 +24,9 @@ Options:
                          [default: -].
   --stop-after=STEP      Run up to STEP, which is STAGE or STAGE:PASS, and write the graph that is
                          there then (after the build, the compiled model); compile takes it again.
+  --plan                 Print what would run, and compile nothing: a line for each stage with its
+                         options, with a store also its key and whether its product is found, and
+                         the kernels that are missing; with --progress=json, as JSON.
   -q, --quiet            No progress lines, no warnings; errors alone.
   --help                 Print this.
   --version              Print the release.

@@ -16,9 +16,10 @@
 #include "common/base/program.h"
 #include "common/base/scratch_folder.h"
 #include "common/base/store.h"
+#include "common/graphfile/header.h"
 #include "common/store/store_pins.h"
+#include "orchestrator/compile/in_order.h"
 #include "orchestrator/compile/stages.h"
-#include "orchestrator/compile/with_store.h"
 #include "orchestrator/compile_all/manifest.h"
 #include "orchestrator/compile_all/progress.h"
 #include "orchestrator/plan/compile_job.h"
@@ -100,20 +101,26 @@ class CompileAll {
     const CompileRequest& request = outcome.request;
     SLUICE_TRY(first_stage_for(request.input));
     SLUICE_ASSIGN(const ScratchFolder folder, ScratchFolder::create());
-    SLUICE_ASSIGN(StoredWork work, work_of(request, folder.path()));
+    SLUICE_ASSIGN(auto arguments, late_arguments(request.options, 0));
+    SLUICE_ASSIGN(const StageRun import, import_run(request, arguments[0]));
+    const std::string file = folder.file("import.sg");
+    SLUICE_ASSIGN(OutputFile output, OutputFile::create(file));
     const auto done = [&](size_t, const StageReport& report) { take_import(report, outcome); };
-    SLUICE_ASSIGN(const auto imported, import_model(work, done));
-    if (!imported) return false;
-    CompileJob job{.graph = imported->graph,
+    SLUICE_ASSIGN(const bool succeeded,
+                  run_in_order({.stages = {import}, .folder = folder.path()}, {}, output, done));
+    if (!succeeded) return false;
+    SLUICE_TRY(output.commit());
+    SLUICE_ASSIGN(const MappedFile graph, MappedFile::open(file));
+    SLUICE_ASSIGN(const GraphHeader header, parse_graph_header(graph.bytes()));
+    CompileJob job{.graph = header.file_digest,
                    .artifact = {},
                    .constants = {},
                    .model = is_elsewhere() ? std::string() : absolute(request.input),
-                   .arguments = std::move(work.arguments),
-                   .profile = work.profile};
-    SLUICE_ASSIGN(const MappedFile graph, MappedFile::open(imported->file));
+                   .arguments = std::move(arguments),
+                   .profile = option_value(request.options, "profile")};
     job.artifact = store_.keep(graph.bytes());
     if (is_elsewhere()) {
-      SLUICE_ASSIGN(job.constants, keep_list_of_constants(imported->file));
+      SLUICE_ASSIGN(job.constants, keep_list_of_constants(file));
     }
     SLUICE_ASSIGN(Record record, record_of(job, store_));
     outcome.key = record.key();
@@ -146,24 +153,17 @@ class CompileAll {
 
   // The import alone: its constants stay in the model's file, or, for machines that do not see that
   // file, go into the store.
-  Result<StoredWork> work_of(const CompileRequest& request, const std::string& folder) const {
-    StoredWork work{.stages = {},
-                    .arguments = {},
-                    .profile = option_value(request.options, "profile"),
-                    .model = {},
-                    .folder = folder};
-    SLUICE_ASSIGN(work.arguments, semantic_arguments(request.options));
+  Result<StageRun> import_run(const CompileRequest& request,
+                              const std::vector<std::string>& semantic) const {
     StageRun stage{.name = std::string(kStageNames[0]),
-                   .program = {},
                    .options = request.options.non_semantic,
-                   .input = request.input,
-                   .dump = {}};
+                   .input = request.input};
+    stage.options.insert(stage.options.end(), semantic.begin(), semantic.end());
     SLUICE_ASSIGN(stage.program, find_program("sluice-" + stage.name));
     if (is_elsewhere())
       stage.options.insert(stage.options.end(), {"--segments=inline", "--store=" + store_.path()});
     stage.options.push_back("--threads=1");
-    work.stages.push_back(std::move(stage));
-    return work;
+    return stage;
   }
 
   static void take_import(const StageReport& report, Outcome& outcome) {

@@ -7,9 +7,9 @@
 #include "common/base/program.h"
 #include "common/base/scratch_folder.h"
 #include "common/store/store.h"
+#include "orchestrator/compile/in_order.h"
 #include "orchestrator/compile/sandbox.h"
 #include "orchestrator/compile/stages.h"
-#include "orchestrator/compile/with_store.h"
 #include "orchestrator/job/kernel_jobs.h"
 #include "orchestrator/job/outcome.h"
 #include "orchestrator/plan/compile_job.h"
@@ -51,12 +51,14 @@ class Job {
     SLUICE_ASSIGN(const ScratchFolder folder, ScratchFolder::create());
     SLUICE_ASSIGN(const CompileJob job, job_of(record_, store_, folder.path()));
     SLUICE_TRY(check_same(job));
-    SLUICE_ASSIGN(const StoredWork work, work_of(job, folder.path()));
+    SLUICE_ASSIGN(const OrderedStages work, work_of(job, folder.path()));
     SLUICE_ASSIGN(OutputFile output, OutputFile::create(folder.file("model.om")));
-    const auto done = [&](size_t i, const StageReport& report) { take_report(i, report); };
+    const auto done = [&](size_t i, const StageReport& report) {
+      take_report(work.stages[i].name, report);
+    };
     if (!store_.find_artifact(job.artifact)) return lost_graph(job);
-    const ImportedGraph graph{.file = {}, .artifact = job.artifact, .graph = job.graph};
-    SLUICE_ASSIGN(const bool succeeded, compile_graph(work, graph, store_, output, done));
+    const GraphProduct graph{.artifact = job.artifact, .graph = job.graph, .is_of_earlier = true};
+    SLUICE_ASSIGN(const bool succeeded, run_in_order(work, graph, output, done));
     if (!succeeded) return false;
     const auto product = store_.find(last_key_);
     const auto artifact = product ? product->results.find_digest("output") : std::nullopt;
@@ -90,15 +92,16 @@ class Job {
     return {};
   }
 
-  Result<StoredWork> work_of(const CompileJob& job, const std::string& folder) const {
-    StoredWork work{.stages = {},
-                    .arguments = job.arguments,
-                    .profile = job.profile,
-                    .model = job.model,
-                    .folder = folder};
-    for (const std::string_view name : kStageNames) {
-      StageRun stage{
-          .name = std::string(name), .program = {}, .options = {}, .input = "-", .dump = {}};
+  // All stages but the import.
+  Result<OrderedStages> work_of(const CompileJob& job, const std::string& folder) const {
+    OrderedStages work{
+        .folder = folder, .store = &store_, .profile = job.profile, .model = job.model};
+    for (size_t i = 1; i < kStageNames.size(); ++i) {
+      StageRun stage{.name = std::string(kStageNames[i]),
+                     .options = job.arguments[i],
+                     .semantic = job.arguments[i],
+                     .input = "-",
+                     .store_use = StoreUse::kTake};
       SLUICE_ASSIGN(stage.program, find_program("sluice-" + stage.name));
       stage.options.push_back("--store=" + store_.path());
       if (!request_.threads.empty()) stage.options.push_back("--threads=" + request_.threads);
@@ -109,9 +112,9 @@ class Job {
     return work;
   }
 
-  void take_report(size_t i, const StageReport& report) {
+  void take_report(const std::string& stage, const StageReport& report) {
     if (const auto key = digest_from_hex(report.key)) last_key_ = *key;
-    if (!report.ending.clean()) failure_ = failure_of(report, kStageNames[i]);
+    if (!report.ending.clean()) failure_ = failure_of(report, stage);
   }
 
   int fail() const { return report_failure(request_, record_, failure_, start_, store_); }

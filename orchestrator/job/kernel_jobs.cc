@@ -5,8 +5,8 @@
 #include "common/base/files.h"
 #include "common/base/scratch_folder.h"
 #include "common/store/build_id.h"
-#include "orchestrator/compile/files.h"
 #include "orchestrator/compile/sandbox.h"
+#include "orchestrator/compile/stage_process.h"
 #include "orchestrator/job/outcome.h"
 #include "orchestrator/plan/kernel_job.h"
 #include "orchestrator/process/programs.h"
@@ -75,8 +75,7 @@ class KernelJobs {
     StageRun stage{.name = std::string(kStage),
                    .program = program_,
                    .options = {"--store=" + store_.path(), "--kernels=" + list_, "--quiet"},
-                   .input = "-",
-                   .dump = {}};
+                   .input = "-"};
     if (!request_.threads.empty()) stage.options.push_back("--threads=" + request_.threads);
     stage.sandbox = request_.sandbox;
     if (stage.sandbox) allow_job({}, {stage.options}, stage);

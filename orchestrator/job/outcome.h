@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "common/store/store.h"
-#include "orchestrator/compile/pipeline.h"
+#include "orchestrator/compile/stage_run.h"
 #include "orchestrator/job/job.h"
 
 namespace sluice {

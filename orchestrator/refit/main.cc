@@ -1,50 +1,30 @@
 #include <unistd.h>
 
-#include "common/base/command_line.h"
-#include "common/base/memory.h"
-#include "common/base/program.h"
-#include "orchestrator/process/process.h"
+#include "orchestrator/program_main.h"
 #include "orchestrator/refit/refit.h"
 #include "orchestrator/refit/usage.h"
-#include "orchestrator/report.h"
 
 namespace {
 
-using sluice::CommandLine;
-using sluice::ErrorCode;
+using namespace sluice;
 
-sluice::Result<sluice::RefitRequest> request_from(const CommandLine& line) {
-  sluice::RefitRequest request{.base = line.text("<base>"),
-                               .weights = line.text("--weights"),
-                               .output = line.text("-o"),
-                               .options = {},
-                               .quiet = line.flag("--quiet"),
-                               .error_json = line.text("--error-format") == "json"};
-  SLUICE_ASSIGN(request.options, sluice::stage_options(line));
-  return request;
-}
-
-sluice::Result<int> run(int argc, char** argv, bool& error_json) {
-  SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(sluice::kRefitUsage, argc, argv));
-  if (const auto answered = sluice::answer_request(line, "sluice-refit", sluice::kRefitUsage))
-    return *answered;
+Result<int> run(const CommandLine& line) {
   if (line.text("-o") == "-" && isatty(STDOUT_FILENO)) {
     return make_error(ErrorCode::kUsage, "a compiled model is not written to a terminal")
         .with_hint("name a file with -o FILE");
   }
-  error_json = line.text("--error-format") == "json";
-  SLUICE_ASSIGN(const sluice::RefitRequest request, request_from(line));
-  return sluice::refit(request);
+  RefitRequest request{.base = line.text("<base>"),
+                       .weights = line.text("--weights"),
+                       .output = line.text("-o"),
+                       .options = {},
+                       .quiet = line.flag("--quiet"),
+                       .error_json = line.text("--error-format") == "json"};
+  SLUICE_ASSIGN(request.options, stage_options(line));
+  return refit(request);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  sluice::begin_program();
-  sluice::catch_interrupts();
-  bool error_json = false;
-  const sluice::Result<int> result =
-      sluice::program_within_memory([&] { return run(argc, argv, error_json); });
-  sluice::finish_interrupt();
-  return sluice::exit_code_of("sluice-refit", result, error_json);
+  return program_main(argc, argv, {"sluice-refit", [] { return std::string(kRefitUsage); }, run});
 }

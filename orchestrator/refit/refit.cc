@@ -11,9 +11,9 @@
 #include "common/base/scratch_folder.h"
 #include "common/graphfile/header.h"
 #include "common/omfile/om_file.h"
-#include "orchestrator/compile/files.h"
 #include "orchestrator/compile/pipeline.h"
 #include "orchestrator/compile/stage_failure.h"
+#include "orchestrator/compile/stage_process.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/process/programs.h"
@@ -119,13 +119,14 @@ class Refit {
     const std::vector<std::string>& sources = request_.options.semantic;
     options.semantic.insert(options.semantic.end(), sources.begin(), sources.end());
     options.non_semantic = request_.options.non_semantic;
-    SLUICE_ASSIGN(auto arguments, arguments_of_stages(options, 0, kStageNames.size() - 1));
+    SLUICE_ASSIGN(const auto arguments, early_arguments(options, 0, kStageNames.size() - 1));
     std::vector<StageRun> stages;
     for (size_t i = 0; i < kStageNames.size(); ++i) {
       StageRun stage;
       stage.name = kStageNames[i];
       SLUICE_ASSIGN(stage.program, find_program("sluice-" + stage.name));
-      stage.options = std::move(arguments[i]);
+      stage.options = options.non_semantic;
+      stage.options.insert(stage.options.end(), arguments[i].begin(), arguments[i].end());
       if (stage.name == "subgraph-optimize")
         stage.options.push_back("--kernels-from=" + request_.base);
       stage.input = i == 0 ? request_.weights : "-";

@@ -202,17 +202,18 @@ class Orchestrator(unittest.TestCase):
                  "--verify=each",
                  "--max-constant-bytes=1000", "--error-format=text", "--progress=text", "--model=m",
                  "--external-dir=d", "--annotate=a", "--transport=pipe", "--heartbeat=1000",
-                 "--stop-after=build:p", "--strict", "--quiet", "--segments=inline", "--store=s",
-                 "--remote=http://127.0.0.1:9", "--graph-key=k",
+                 "--stop-after=build:p", "--strict", "--quiet", "--segments=inline",
+                 "--graph-key=k",
                  *("--skip=%s:p" % stage for stage in STAGES),
                  *("--passes=%s:p" % stage for stage in STAGES)]
         options_of = lambda text: set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", text, re.MULTILINE))
         own = options_of(subprocess.run([os.path.join(PROGRAMS, "sluice-compile"), "--help"],
                                         capture_output=True, text=True).stdout)
         self.assertEqual({option.split("=")[0] for option in given if option.startswith("--")},
-                         own - {"--help", "--version", "--service", "--farm", "--key",
+                         own - {"--help", "--version", "--plan", "--service", "--farm", "--key",
                                 "--peer-key",
-                                "--graph-compiler-cache-dir",  # with the key a second store
+                                # stores, which look into graphs; store_test.py
+                                "--store", "--remote", "--graph-compiler-cache-dir",
                                 # which runs no scripts; sandbox_test.py
                                 "--sandbox", "--sandbox-memory", "--sandbox-seconds",
                                 "--sandbox-file-bytes"})

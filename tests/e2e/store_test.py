@@ -102,10 +102,11 @@ class EditsTest(StoreCase):
         self.assertEqual(self.found(), STAGES)
 
     def kernels_of(self, *options, model=None):
-        """How many kernels a compile generates, and how many it finds."""
+        """How many kernels a compile generates, and how many it finds, when all its stages run."""
         stats = self.path("stats.json")
         done = self.run_compile(model or self.model, self.path("k.om"), self.profile, "-q",
-                                "--store", self.store, "--stats", stats, *options)
+                                "--store", self.store, "--stats", stats,
+                                "--dump-dir", self.path("dump"), *options)
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(stats, encoding="utf-8") as file:
             work = {}

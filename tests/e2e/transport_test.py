@@ -138,8 +138,10 @@ class SameBytes(Case):
             self.assertEqual(tool("--store", store).returncode, 0)
             self.assert_one_error(tool(), 3, "error SL1009", "lies in a store")
         # weights
-        entry = max((os.path.join(folder, name) for folder, _, names in os.walk(store)
-                     for name in names), key=os.path.getsize)
+        shown = subprocess.run([program("show"), "--segments", graph], capture_output=True,
+                               text=True, check=True).stdout
+        digest = next(line.split()[0] for line in shown.splitlines() if line.endswith(" store"))
+        entry = os.path.join(store, digest[:2], digest)
         os.rename(entry, self.path("entry"))
         os.mkfifo(entry)
         result = self.compile("--store", store, source=graph)

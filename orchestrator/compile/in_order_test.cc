@@ -1,4 +1,4 @@
-#include "orchestrator/compile/with_store.h"
+#include "orchestrator/compile/in_order.h"
 
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "common/graphfile/header.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "orchestrator/compile/files.h"
+#include "orchestrator/compile/stage_process.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/plan/kernel_job.h"
 #include "orchestrator/process/programs.h"
@@ -31,23 +31,22 @@ class MakeKernelsTest : public ::testing::Test {
   MakeKernelsTest() {
     ::setenv("PATH", SLUICE_PROGRAMS, 1);
     work_.profile = "cpu-generic";
-    work_.arguments.resize(kStageNames.size());
-    work_.arguments[1] = {"--profile=cpu-generic"};
+    work_.store = &store_;
     work_.folder = folder_.path();
-    for (const std::string_view name : kStageNames) {
-      work_.stages.push_back({.name = std::string(name),
-                              .program = find_program(fmt::format("sluice-{}", name)).value(),
+    for (size_t i = 1; i < kStageNames.size(); ++i) {
+      const std::string name(kStageNames[i]);
+      work_.stages.push_back({.name = name,
+                              .program = find_program("sluice-" + name).value(),
                               .options = {"--store=" + store_.path()},
                               .input = "-",
-                              .dump = {}});
+                              .store_use = StoreUse::kTake});
     }
+    work_.stages[0].options.push_back("--profile=cpu-generic");
+    work_.stages[0].semantic = {"--profile=cpu-generic"};
     graph_.file = folder_.file("graph.sg");
     EXPECT_TRUE(write_text(folder_.file("graph.txt"), kGraph).ok());
-    const StageRun as{.name = "as",
-                      .program = find_program("sluice-as").value(),
-                      .options = {},
-                      .input = "-",
-                      .dump = {}};
+    const StageRun as{
+        .name = "as", .program = find_program("sluice-as").value(), .options = {}, .input = "-"};
     const auto made = run_over_file(as, {"-o", graph_.file}, folder_.file("graph.txt"), -1);
     EXPECT_TRUE(made.ok() && made->ending.clean()) << made->messages;
     const auto file = MappedFile::open(graph_.file);
@@ -58,13 +57,13 @@ class MakeKernelsTest : public ::testing::Test {
     auto output = OutputFile::create(folder_.file("model.om"));
     EXPECT_TRUE(output.ok());
     const auto done = [this](size_t, const StageReport& report) { messages_ += report.messages; };
-    return compile_graph(work_, graph_, store_, *output, done);
+    return run_in_order(work_, graph_, *output, done);
   }
 
   const TestFolder folder_;
   Store store_{folder_.file("store")};
-  StoredWork work_;
-  ImportedGraph graph_;
+  OrderedStages work_;
+  GraphProduct graph_;
   std::string messages_;
 };
 
@@ -86,8 +85,9 @@ TEST_F(MakeKernelsTest, GetsTheJobsOfWhatTheStoreLacks) {
   for (const Digest& key : calls[0]) EXPECT_TRUE(has_kernel(key, store_)) << "the stage made it";
   ASSERT_TRUE(*compile());
   EXPECT_THAT(calls, SizeIs(1)) << "the product of the stage is found";
-  work_.stages[3].options.push_back("--threads=1");
-  work_.arguments[3] = {"--denormals=ieee"};
+  work_.stages[2].options.push_back("--threads=1");
+  work_.stages[2].options.push_back("--denormals=ieee");
+  work_.stages[2].semantic = {"--denormals=ieee"};
   ASSERT_TRUE(*compile());
   EXPECT_THAT(calls, SizeIs(1)) << "all kernels are in the store";
 }

@@ -1,0 +1,47 @@
+// Runs stages one after the other, over files. With a store, what each makes is kept there, and a
+// stage whose product the store has does not run.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/store/store.h"
+#include "orchestrator/compile/stage_run.h"
+#include "orchestrator/process/output_file.h"
+
+namespace sluice {
+
+// A graph between two stages: a file, or an artifact of the store that has not been fetched.
+struct GraphProduct {
+  std::string file;  // empty: it is in the store
+  Digest artifact = {};
+  Digest graph = {};           // its file digest; zero where no store is asked
+  bool is_of_earlier = false;  // of an earlier compile, whose model may have been elsewhere
+  bool is_own_input = false;   // the stage after it names the file itself
+};
+
+struct OrderedStages {
+  std::vector<StageRun> stages;
+  std::string folder;      // for graphs that are being made
+  Store* store = nullptr;  // none: all stages run. What follows is for a store
+  std::string profile;     // value of --profile
+  // The file that constants are in, when a graph was made of one elsewhere; empty: graphs know.
+  std::string model;
+  // When set: gets the keys of the jobs (plan/kernel_job.h) of all kernels that the graph needs and
+  // the store does not have, before subgraph-optimize runs, which generates what is missing then.
+  // An error ends the compile.
+  std::function<Result<void>(const std::vector<Digest>& keys)> make_kernels = {};
+};
+
+// Finds or runs the stages; the import always runs: it hashes the constants, and finds the files
+// that the model consists of. `input` is what the first stage reads; none: it names its input
+// itself. `done` is called for every stage, found or run, in order. Returns
+// whether all succeeded; the product is then in `output`, which is a regular file. A store that
+// cannot be used costs time and no result: store.fault() says why. Errors: kInternal for a product
+// that differs from the store's; those of files.
+Result<bool> run_in_order(const OrderedStages& work, std::optional<GraphProduct> input,
+                          OutputFile& output, const StageDone& done);
+
+}  // namespace sluice

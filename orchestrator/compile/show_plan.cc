@@ -1,0 +1,163 @@
+#include "orchestrator/compile/show_plan.h"
+
+#include <cstdio>
+
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/store.h"
+#include "common/graphfile/header.h"
+#include "fmt/ranges.h"
+#include "orchestrator/compile/in_order.h"
+#include "orchestrator/compile/stages.h"
+#include "orchestrator/plan/kernel_job.h"
+#include "orchestrator/plan/stage_job.h"
+#include "orchestrator/process/programs.h"
+
+namespace sluice {
+namespace {
+
+// A stage or a kernel that a compile will make or find.
+struct PlannedJob {
+  std::string job;    // the stage, or "kernel"
+  std::string state;  // "runs", "found" or "missing"
+  std::string key;    // empty: none, or not known before the stage before it has run
+  std::vector<std::string> options;
+};
+
+class Jobs {
+ public:
+  Jobs(const CompilePlan& plan, const CompilePlaces& places, Store* store)
+      : plan_(plan), places_(places), store_(store) {}
+
+  Result<std::vector<PlannedJob>> list() {
+    for (const StageRun& stage : plan_.stages) {
+      jobs_.push_back({.job = stage.name, .state = "runs", .key = {}, .options = stage.options});
+      if (store_ != nullptr) SLUICE_TRY(look_up(stage));
+    }
+    return std::move(jobs_);
+  }
+
+ private:
+  Result<void> look_up(const StageRun& stage) {
+    if (stage.name == kStageNames[0]) return import(stage);
+    if (stage.store_use == StoreUse::kNone) return {};
+    if (input_.is_zero()) {
+      if (stage.store_use == StoreUse::kTake) jobs_.back().state = "unknown";
+      return {};
+    }
+    SLUICE_ASSIGN(Fields fields, fields_of({.stage = stage.name,
+                                            .program = stage.program,
+                                            .options = stage.semantic,
+                                            .profile = plan_.profile,
+                                            .input = input_}));
+    const Digest key = Record{stage.name, std::move(fields), {}}.key();
+    const auto found = store_->find(key);
+    const auto artifact = found ? found->results.find_digest("output") : std::nullopt;
+    PlannedJob& job = jobs_.back();
+    job.key = digest_hex(key);
+    if (stage.store_use == StoreUse::kTake) job.state = artifact ? "found" : "missing";
+    if (!artifact && stage.name == "subgraph-optimize") SLUICE_TRY(add_kernels(stage));
+    input_ = found ? found->results.find_digest("graph").value_or(Digest{}) : Digest{};
+    graph_ = artifact ? store_path(store_->path(), *artifact) : std::string();
+    return {};
+  }
+
+  Result<void> import(const StageRun& stage) {
+    const std::string file = places_.scratch + "/planned.sg";
+    SLUICE_ASSIGN(OutputFile output, OutputFile::create(file));
+    const auto done = [](size_t, const StageReport& report) {
+      std::fputs(report.messages.c_str(), stderr);
+    };
+    StageRun alone = stage;
+    alone.dump.clear();
+    SLUICE_ASSIGN(const bool succeeded,
+                  run_in_order({.stages = {alone}, .folder = places_.scratch}, {}, output, done));
+    if (!succeeded)
+      return make_error(ErrorCode::kStageFailed, "there is no plan: the import of '{}' fails",
+                        stage.input);
+    SLUICE_TRY(output.commit());
+    return read_digest(file);
+  }
+
+  Result<void> read_digest(const std::string& file) {
+    SLUICE_ASSIGN(const MappedFile graph, MappedFile::open(file));
+    SLUICE_ASSIGN(const GraphHeader header, parse_graph_header(graph.bytes()));
+    input_ = header.file_digest;
+    graph_ = file;
+    return {};
+  }
+
+  // The kernels that the stage would generate, each a job that a farm can run.
+  Result<void> add_kernels(const StageRun& stage) {
+    SLUICE_ASSIGN(std::string partition, find_program("sluice-partition"));
+    KernelPlanning planning{.partition = std::move(partition),
+                            .subgraph_optimize = stage.program,
+                            .options = stage.options,
+                            .folder = places_.scratch};
+    SLUICE_ASSIGN(const std::vector<Digest> keys, make_kernel_jobs(graph_, planning));
+    for (const Digest& key : keys)
+      jobs_.push_back({.job = "kernel", .state = "missing", .key = digest_hex(key), .options = {}});
+    return {};
+  }
+
+  const CompilePlan& plan_;
+  const CompilePlaces& places_;
+  Store* const store_;
+  std::vector<PlannedJob> jobs_;
+  Digest input_ = {};  // file digest of what the next stage reads; zero: not known
+  std::string graph_;  // its file
+};
+
+std::string transport_name(Transport transport) {
+  switch (transport) {
+    case Transport::kPipe:
+      return "pipe";
+    case Transport::kFiles:
+      return "files";
+    case Transport::kZmq:
+      return "zmq";
+  }
+  return {};
+}
+
+std::string text_of(const std::vector<PlannedJob>& jobs) {
+  constexpr size_t kShownKey = 16;
+  std::string text = fmt::format("{:<18} {:<8} {:<16}  options\n", "job", "state", "key");
+  for (const PlannedJob& job : jobs) {
+    std::string line = fmt::format("{:<18} {:<8} {:<16}  {}", job.job, job.state,
+                                   job.key.empty() ? "-" : job.key.substr(0, kShownKey),
+                                   fmt::join(job.options, " "));
+    line.resize(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string json_of(const std::vector<PlannedJob>& jobs, const CompileRequest& request) {
+  Json list{Json::Array{}};
+  for (const PlannedJob& job : jobs) {
+    Json entry;
+    entry.set("job", job.job);
+    entry.set("state", job.state);
+    if (!job.key.empty()) entry.set("key", job.key);
+    Json options{Json::Array{}};
+    for (const std::string& option : job.options) options.push(option);
+    entry.set("options", std::move(options));
+    list.push(std::move(entry));
+  }
+  Json json;
+  json.set("jobs", std::move(list));
+  json.set("transport", transport_name(request.transport));
+  json.set("farm", !request.farm.endpoint.empty());
+  return json_dump(json, 2) + "\n";
+}
+
+}  // namespace
+
+Result<std::string> plan_text(const CompileRequest& request, const CompilePlan& plan,
+                              const CompilePlaces& places, Store* store) {
+  SLUICE_ASSIGN(const std::vector<PlannedJob> jobs, Jobs(plan, places, store).list());
+  return request.progress_json ? json_of(jobs, request) : text_of(jobs);
+}
+
+}  // namespace sluice
