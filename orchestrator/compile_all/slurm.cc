@@ -1,3 +1,5 @@
+#include "orchestrator/process/slurm.h"
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +16,6 @@
 #include "orchestrator/compile_all/provider.h"
 #include "orchestrator/process/process.h"
 #include "orchestrator/process/programs.h"
-#include "orchestrator/process/tool.h"
 
 namespace sluice {
 namespace {
@@ -64,18 +65,14 @@ class SlurmRun {
         fmt::format("#!/bin/sh\nexec {} --store={}{} --keys={}/\"$SLURM_ARRAY_TASK_ID\"\n",
                     shell_word(program), shell_word(absolute_store()), remote_word(),
                     shell_word(folder_))));
-    std::vector<std::string> command = {"sbatch",
-                                        "--parsable",
-                                        "--requeue",
-                                        "--job-name=sluice",
-                                        fmt::format("--array=0-{}", tasks - 1),
-                                        fmt::format("--output={}/%a.log", folder_)};
-    command.insert(command.end(), provider_.options.begin(), provider_.options.end());
-    command.push_back(folder_ + "/task.sh");
-    SLUICE_ASSIGN(const ToolAnswer answer, run_tool(command));
-    if (answer.code != 0) return slurm_error("sbatch", answer);
+    SLUICE_ASSIGN(array_, submit_array({.name = "sluice",
+                                        .script = folder_ + "/task.sh",
+                                        .log = folder_ + "/%a.log",
+                                        .first = 0,
+                                        .last = tasks - 1,
+                                        .is_requeued = true,
+                                        .options = provider_.options}));
     for (const Digest& key : open_) events_.began(key);
-    array_ = answer.out.substr(0, answer.out.find_first_of(";\n"));
     return {};
   }
 
@@ -94,14 +91,13 @@ class SlurmRun {
   }
 
   Result<bool> is_array_over() {
-    SLUICE_ASSIGN(const ToolAnswer answer, run_tool({"squeue", "--noheader", "--jobs=" + array_}));
-    // squeue does not know an array that ended some minutes ago.
-    if (answer.code != 0 && answer.errors.find("Invalid job id") == std::string::npos) {
-      if (++unanswered_ > kMaxUnanswered) return slurm_error("squeue", answer);
+    const auto tasks = tasks_of_array(array_);
+    if (!tasks) {
+      if (++unanswered_ > kMaxUnanswered) return tasks.error();
       return false;
     }
     unanswered_ = 0;
-    return answer.code != 0 || answer.out.empty();
+    return tasks->empty();
   }
 
   void take_ends() {
@@ -133,7 +129,7 @@ class SlurmRun {
     const auto end = std::chrono::steady_clock::now() + kMaxCancel;
     int without = 0;
     while (without < kQuietAnswers && std::chrono::steady_clock::now() < end) {
-      static_cast<void>(run_tool({"scancel", array_}).ok());
+      static_cast<void>(cancel_tasks({array_}).ok());
       std::this_thread::sleep_for(kPause);
       const auto left = is_array_over();
       without = left && *left ? without + 1 : 0;

@@ -6,7 +6,7 @@
 #include "common/base/digest.h"
 #include "common/base/files.h"
 #include "common/base/shell_word.h"
-#include "orchestrator/process/tool.h"
+#include "orchestrator/process/slurm.h"
 
 namespace sluice {
 namespace {
@@ -65,19 +65,12 @@ Result<void> SlurmWorkers::turn() {
 }
 
 Result<SlurmWorkers::Queue> SlurmWorkers::look() const {
-  SLUICE_ASSIGN(const ToolAnswer answer,
-                run_tool({"squeue", "--noheader", "--array", "--name=" + name_, "--format=%i %T"}));
-  if (answer.code != 0) return slurm_error("squeue", answer);
+  SLUICE_ASSIGN(const std::vector<SlurmTask> tasks, tasks_by_name(name_));
   Queue queue;
-  for (size_t begin = 0, end = 0; begin < answer.out.size(); begin = end + 1) {
-    end = std::min(answer.out.find('\n', begin), answer.out.size());
-    const std::string line = answer.out.substr(begin, end - begin);
-    const size_t blank = line.find(' ');
-    if (blank == std::string::npos) continue;
-    const std::string state = line.substr(blank + 1);
-    if (state == "PENDING") {
-      queue.pending.push_back(line.substr(0, blank));
-    } else if (state != "COMPLETING") {
+  for (const SlurmTask& task : tasks) {
+    if (task.state == "PENDING") {
+      queue.pending.push_back(task.id);
+    } else if (task.state != "COMPLETING") {
       ++queue.running;
     }
   }
@@ -91,30 +84,21 @@ Result<void> SlurmWorkers::submit(size_t count) {
   for (const std::string& word : request_.command) words += " " + shell_word(word);
   SLUICE_TRY(write_text(folder + "/worker.sh", fmt::format("#!/bin/sh\nexec{} --connect={}\n",
                                                            words, shell_word(request_.endpoint))));
-  std::vector<std::string> command = {"sbatch",
-                                      "--parsable",
-                                      "--no-requeue",
-                                      "--job-name=" + name_,
-                                      fmt::format("--array=1-{}", count),
-                                      fmt::format("--output={}/%A-%a.log", folder)};
-  command.insert(command.end(), request_.sbatch.begin(), request_.sbatch.end());
-  command.push_back(folder + "/worker.sh");
-  SLUICE_ASSIGN(const ToolAnswer answer, run_tool(command));
-  if (answer.code != 0) return slurm_error("sbatch", answer);
-  log_.report("workers submitted",
-              {{"count", fmt::format("{}", count)},
-               {"array", answer.out.substr(0, answer.out.find_first_of(";\n"))}});
+  SLUICE_ASSIGN(const std::string array, submit_array({.name = name_,
+                                                       .script = folder + "/worker.sh",
+                                                       .log = folder + "/%A-%a.log",
+                                                       .first = 1,
+                                                       .last = count,
+                                                       .options = request_.sbatch}));
+  log_.report("workers submitted", {{"count", fmt::format("{}", count)}, {"array", array}});
   return {};
 }
 
 // Those that have not begun; the others end when they have no work.
 Result<void> SlurmWorkers::cancel(const std::vector<std::string>& tasks, size_t count) const {
   if (tasks.empty() || count == 0) return {};
-  std::vector<std::string> command = {"scancel"};
   const size_t first = tasks.size() - std::min(count, tasks.size());
-  command.insert(command.end(), tasks.begin() + static_cast<ptrdiff_t>(first), tasks.end());
-  SLUICE_ASSIGN(const ToolAnswer answer, run_tool(command));
-  return answer.code == 0 ? Result<void>() : slurm_error("scancel", answer);
+  return cancel_tasks({tasks.begin() + static_cast<ptrdiff_t>(first), tasks.end()});
 }
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// Models of one node whose dims are all open (tests/fuzz/open_models.py makes them), run through
+// Models of one node whose dims are all open, which tests/fuzz/open_models.py makes, run through
 // the C interface beside the evaluator.
 #pragma once
 
