@@ -111,7 +111,7 @@ void Artifacts::want(const Digest& digest, const std::string& peer) {
     transfer.peers.push_back(peer);
   if (!is_new) return;
   waiting_.push_back(digest);
-  turn(Clock::now());
+  turn(now_());
 }
 
 // Ends a transfer that has begun.
@@ -138,7 +138,7 @@ void Artifacts::begin(const Digest& digest, Transfer& transfer) {
 }
 
 void Artifacts::ask_on(const Digest& digest, Transfer& transfer) {
-  transfer.last = Clock::now();
+  transfer.last = now_();
   const uint64_t end =
       std::min(transfer.at + kWindow, transfer.total > 0 ? transfer.total : transfer.at + 1);
   while (transfer.asked < end) {
@@ -189,7 +189,7 @@ void Artifacts::wait(const Digest& digest) {
   const auto entry = transfers_.find(digest);
   if (entry == transfers_.end() || !entry->second.holder.empty()) return;
   entry->second.attempts = 0;
-  entry->second.last = Clock::now();
+  entry->second.last = now_();
 }
 
 void Artifacts::give_up_holder(const Digest& digest, Transfer& transfer, Failure failure) {

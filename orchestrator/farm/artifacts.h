@@ -49,7 +49,9 @@ class Artifacts {
     bool is_lie = false;     // it sent other bytes
   };
 
-  Artifacts(Store& store, Ask ask) : store_(store), ask_(std::move(ask)) {}
+  using Now = std::function<Clock::time_point()>;
+  Artifacts(Store& store, Ask ask, Now now = Clock::now)
+      : store_(store), ask_(std::move(ask)), now_(std::move(now)) {}
 
   // Returns whether the store has it, as far as is known without reading it.
   bool has(const Digest& digest);
@@ -106,6 +108,7 @@ class Artifacts {
 
   Store& store_;
   const Ask ask_;
+  const Now now_;
   std::set<Digest> present_;
   std::map<Digest, Transfer> transfers_;
   std::deque<Digest> waiting_;  // transfers that have not begun

@@ -73,7 +73,7 @@ void ClientMessages::report_after_commit() {
     while (client.sent < client.ended && !client.peer.empty()) {
       pb::FarmMessage message;
       *message.mutable_ended() = next_ends(client, board_.jobs());
-      client.last_sent = FarmClock::now();
+      client.last_sent = board_.now();
       if (!send_(client.peer, message)) break;
     }
   }

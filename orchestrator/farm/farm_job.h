@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -21,6 +22,7 @@
 namespace sluice {
 
 using FarmClock = std::chrono::steady_clock;
+using FarmNow = std::function<FarmClock::time_point()>;
 
 inline constexpr std::chrono::milliseconds kFarmHeartbeat{kHeartbeatMs};
 inline constexpr std::chrono::seconds kFarmCollectPause{60};  // between collections of a store

@@ -38,7 +38,7 @@ Result<void> JobBoard::load() {
     client.id = stored.id;
     client.owner = stored.owner;
     client.ended = stored.ended;
-    client.last_heard = FarmClock::now();
+    client.last_heard = now_();
   }
   for (FarmJob& job : content.jobs) jobs_.emplace(job.key, std::move(job));
   for (const StoredRequest& request : content.requests) {
@@ -71,7 +71,7 @@ FarmClient& JobBoard::client(const std::string& id, const std::string& owner,
   if (client.owner.empty()) client.owner = owner;
   if (client.peer != peer) client.sent = client.seen();  // what was sent there may be lost
   client.peer = peer;
-  client.last_heard = FarmClock::now();
+  client.last_heard = now_();
   return client;
 }
 
@@ -272,7 +272,7 @@ FarmJob* JobBoard::find(const Digest& key) {
 
 void JobBoard::make_ready(FarmJob& job) {
   job.state = FarmJob::State::kReady;
-  job.since = FarmClock::now();
+  job.since = now_();
   if (job.losses >= kMaxLosses) return alone_.push_back(job.key);
   const FarmClient* client = job.clients.empty() ? nullptr : find_client(*job.clients.begin());
   ready_.put(job.key, place_of(job, client == nullptr ? std::string() : client->owner));
@@ -305,13 +305,13 @@ std::optional<Digest> JobBoard::find_alone(
 
 void JobBoard::begin(FarmJob& job, uint64_t lease) {
   if (job.state != FarmJob::State::kAccepting) job.state = FarmJob::State::kRunning;
-  if (job.leases.empty()) job.since = FarmClock::now();
+  if (job.leases.empty()) job.since = now_();
   job.leases.insert(lease);
 }
 
 void JobBoard::put_back(FarmJob& job) {
   job.state = FarmJob::State::kWaiting;
-  delayed_.emplace(FarmClock::now() + kAskingPause, job.key);
+  delayed_.emplace(now_() + kAskingPause, job.key);
 }
 
 Result<void> JobBoard::lose(FarmJob& job, uint64_t lease, Blame blame) {
@@ -339,7 +339,7 @@ Result<void> JobBoard::retry(FarmJob& job, const pb::JobEnd& end) {
   SLUICE_TRY(state_.put_job(job));
   job.state = FarmJob::State::kWaiting;
   const seconds delay = std::min(kMaxDelay, seconds(1 << (job.failures - 1)));
-  delayed_.emplace(FarmClock::now() + delay, job.key);
+  delayed_.emplace(now_() + delay, job.key);
   return {};
 }
 

@@ -34,12 +34,13 @@ class JobBoard {
  public:
   // quarantine: a folder where the inputs of quarantined jobs are kept.
   JobBoard(Store& store, Artifacts& artifacts, FarmState state, std::string quarantine,
-           const FarmLog& log)
+           const FarmLog& log, FarmNow now = FarmClock::now)
       : store_(store),
         artifacts_(artifacts),
         state_(std::move(state)),
         quarantine_(std::move(quarantine)),
-        log_(log) {}
+        log_(log),
+        now_(std::move(now)) {}
 
   // Takes what an earlier dispatcher left. Jobs that were running are ready again.
   Result<void> load();
@@ -79,6 +80,7 @@ class JobBoard {
   Result<void> release(const Digest& key);
 
   // ---- time
+  FarmClock::time_point now() const { return now_(); }
   // An artifact has come, or will not.
   Result<void> take_arrival(const Artifacts::Arrival& arrival);
   Result<void> turn(FarmClock::time_point now);
@@ -110,6 +112,7 @@ class JobBoard {
   FarmState state_;
   const std::string quarantine_;
   const FarmLog& log_;
+  const FarmNow now_;
   FarmJobs jobs_;
   std::map<std::string, FarmClient> clients_;
   std::set<std::string> changed_clients_;
