@@ -56,11 +56,34 @@ class Compilation {
   }
 
  private:
-  Result<int> show_plan() const {
+  Result<int> show_plan() {
     Store store(places_.store);
+    std::string imported;
+    if (asks_store_ && plan_.steps.first == 0) {
+      imported = scratch_->file("planned.sg");
+      SLUICE_ASSIGN(const bool succeeded, import_for_plan(imported));
+      if (!succeeded) return exit_code_;
+    }
     SLUICE_ASSIGN(const std::string text,
-                  plan_text(request_, plan_, places_, asks_store_ ? &store : nullptr));
+                  plan_text(request_, plan_, places_, asks_store_ ? &store : nullptr, imported));
     return print_text(std::string(kProgram), text);
+  }
+
+  Result<bool> import_for_plan(const std::string& file) {
+    StageRun import = plan_.stages[0];
+    import.dump.clear();
+    std::erase_if(import.options, [](const std::string& option) {
+      return option.starts_with("--dump-dir=") || option.starts_with("--stats=");
+    });
+    SLUICE_ASSIGN(OutputFile output, OutputFile::create(file));
+    const auto done = [&](size_t, const StageReport& report) {
+      if (!request_.quiet || !report.ending.clean()) std::fputs(report.messages.c_str(), stderr);
+      if (!report.ending.clean()) report_stage_failure("sluice-" + import.name, report);
+    };
+    SLUICE_ASSIGN(const bool succeeded,
+                  run_in_order({.stages = {import}, .folder = scratch_->path()}, {}, output, done));
+    if (succeeded) SLUICE_TRY(output.commit());
+    return succeeded;
   }
 
   // Opened first: a model without its statistics is not what was asked for.

@@ -143,7 +143,8 @@ class Planner {
   Result<void> add_dump(size_t i, StageRun& stage) const {
     if (request_.dump_dir.empty()) return {};
     const std::string folder = fmt::format("{}/{}-{}", request_.dump_dir, i + 1, kStageNames[i]);
-    SLUICE_TRY(make_directories(request_.sandbox ? folder : request_.dump_dir));
+    if (!request_.shows_plan)
+      SLUICE_TRY(make_directories(request_.sandbox ? folder : request_.dump_dir));
     stage.options.push_back("--dump-dir=" + folder);
     if (i < plan_.steps.last) stage.dump = folder + ".sg";  // the last one's graph is the output
     return {};

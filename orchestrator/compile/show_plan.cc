@@ -1,13 +1,10 @@
 #include "orchestrator/compile/show_plan.h"
 
-#include <cstdio>
-
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/store.h"
 #include "common/graphfile/header.h"
 #include "fmt/ranges.h"
-#include "orchestrator/compile/in_order.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/plan/kernel_job.h"
 #include "orchestrator/plan/stage_job.h"
@@ -29,6 +26,15 @@ class Jobs {
   Jobs(const CompilePlan& plan, const CompilePlaces& places, Store* store)
       : plan_(plan), places_(places), store_(store) {}
 
+  // Takes the graph that the first stages of the plan have made.
+  Result<void> take_graph(const std::string& file) {
+    SLUICE_ASSIGN(const MappedFile graph, MappedFile::open(file));
+    SLUICE_ASSIGN(const GraphHeader header, parse_graph_header(graph.bytes()));
+    input_ = header.file_digest;
+    graph_ = file;
+    return {};
+  }
+
   Result<std::vector<PlannedJob>> list() {
     for (const StageRun& stage : plan_.stages) {
       jobs_.push_back({.job = stage.name, .state = "runs", .key = {}, .options = stage.options});
@@ -39,7 +45,6 @@ class Jobs {
 
  private:
   Result<void> look_up(const StageRun& stage) {
-    if (stage.name == kStageNames[0]) return import(stage);
     if (stage.store_use == StoreUse::kNone) return {};
     if (input_.is_zero()) {
       if (stage.store_use == StoreUse::kTake) jobs_.back().state = "unknown";
@@ -59,31 +64,6 @@ class Jobs {
     if (!artifact && stage.name == "subgraph-optimize") SLUICE_TRY(add_kernels(stage));
     input_ = found ? found->results.find_digest("graph").value_or(Digest{}) : Digest{};
     graph_ = artifact ? store_path(store_->path(), *artifact) : std::string();
-    return {};
-  }
-
-  Result<void> import(const StageRun& stage) {
-    const std::string file = places_.scratch + "/planned.sg";
-    SLUICE_ASSIGN(OutputFile output, OutputFile::create(file));
-    const auto done = [](size_t, const StageReport& report) {
-      std::fputs(report.messages.c_str(), stderr);
-    };
-    StageRun alone = stage;
-    alone.dump.clear();
-    SLUICE_ASSIGN(const bool succeeded,
-                  run_in_order({.stages = {alone}, .folder = places_.scratch}, {}, output, done));
-    if (!succeeded)
-      return make_error(ErrorCode::kStageFailed, "there is no plan: the import of '{}' fails",
-                        stage.input);
-    SLUICE_TRY(output.commit());
-    return read_digest(file);
-  }
-
-  Result<void> read_digest(const std::string& file) {
-    SLUICE_ASSIGN(const MappedFile graph, MappedFile::open(file));
-    SLUICE_ASSIGN(const GraphHeader header, parse_graph_header(graph.bytes()));
-    input_ = header.file_digest;
-    graph_ = file;
     return {};
   }
 
@@ -155,8 +135,11 @@ std::string json_of(const std::vector<PlannedJob>& jobs, const CompileRequest& r
 }  // namespace
 
 Result<std::string> plan_text(const CompileRequest& request, const CompilePlan& plan,
-                              const CompilePlaces& places, Store* store) {
-  SLUICE_ASSIGN(const std::vector<PlannedJob> jobs, Jobs(plan, places, store).list());
+                              const CompilePlaces& places, Store* store,
+                              const std::string& imported) {
+  Jobs planned(plan, places, store);
+  if (!imported.empty()) SLUICE_TRY(planned.take_graph(imported));
+  SLUICE_ASSIGN(const std::vector<PlannedJob> jobs, planned.list());
   return request.progress_json ? json_of(jobs, request) : text_of(jobs);
 }
 

@@ -8,10 +8,11 @@
 namespace sluice {
 
 // Returns the jobs of a plan as text, a line for each, or as JSON: the stages, and with a store the
-// kernels that it lacks. store: null, or where products are looked up; the import then runs, since
-// the keys of what comes after it depend on what it makes. Errors: kStageFailed when the import
-// fails, which the line of its own error says before; those of files.
+// kernels that it lacks. store: where products are looked up; null: they are not. imported: the
+// graph that the import made, on which the keys of what comes after it depend; empty: there is
+// none. Errors: those of files, and of the programs that list kernels.
 Result<std::string> plan_text(const CompileRequest& request, const CompilePlan& plan,
-                              const CompilePlaces& places, Store* store);
+                              const CompilePlaces& places, Store* store,
+                              const std::string& imported);
 
 }  // namespace sluice

@@ -151,6 +151,32 @@ class EditsTest(StoreCase):
         self.assertGreater(found, 1)
         self.assertGreater(len(self.files("records")), stored + len(STAGES))
 
+    def plan(self, *options):
+        """The jobs of --plan by their names, kernels as a list."""
+        before = {path: os.stat(path).st_mtime_ns for path in self.files("records")}
+        done = self.run_compile(self.model, self.path("no.om"), self.profile, "--plan",
+                                "--progress=json", "--store", self.store, *options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertFalse(os.path.exists(self.path("no.om")))
+        self.assertEqual(len(before), len(self.files("records")), "nothing was kept")
+        jobs = json.loads(done.stdout)["jobs"]
+        self.kernels = [job for job in jobs if job["job"] == "kernel"]
+        return {job["job"]: job for job in jobs if job["job"] != "kernel"}
+
+    def test_the_plan_says_what_will_be_found(self):
+        for options in ([], ["--denormals=ieee"], ["--math=high_precision"], ["--opt-level=O0"]):
+            planned = self.plan(*options)
+            kernels = {job["key"] for job in self.kernels}
+            keys = {name: job["key"] for name, job in planned.items() if "key" in job}
+            self.assertEqual(
+                self.found(*options),
+                [name for name, job in planned.items() if job["state"] == "found"], options)
+            made = {row["stage"]: row.get("key") for row in self.last}
+            self.assertEqual({name: made[name] for name in keys}, keys)
+            self.assertEqual(bool(kernels), options == ["--math=high_precision"], options)
+            for key in kernels:
+                self.assertIn(os.path.join(self.store, "records", key[:2], key), self.files())
+
     def test_an_option_of_each_stage(self):
         for option, stage in [("--overridable-inputs=on", 0), ("--precision-mode=force_fp16", 0),
                               ("--skip=optimize:fuse-elementwise", 0), ("--stable-order=on", 1),
