@@ -1,12 +1,13 @@
 // Runs a model whose dims are all open on sizes that do not fit: each input in turn empty, one
-// shorter, one longer, and with --far 300,000 long along each of its axes (open_model.h says what
-// is right).
+// shorter, one longer, and with --far=N N long along each of its axes (open_model.h says what is
+// right).
 //
-// usage: PROGRAM [--far] FOLDER
+// usage: PROGRAM [--far=N] FOLDER
 //
 // Prints a line for what it begins to run, so that the last one is known when the process goes
 // down, and after it "fault: ..." where something is wrong. Exits 7 when anything is.
 #include <cstdio>
+#include <cstdlib>
 #include <set>
 #include <string_view>
 
@@ -16,7 +17,6 @@ namespace {
 
 using namespace sluice;
 
-constexpr int64_t kFar = 300'000;
 constexpr uint64_t kMaxBytes = uint64_t{64} << 20;  // of an input: this is no test of memory
 
 bool is_right(const fuzz::OpenModel& model, const std::string& what,
@@ -28,20 +28,21 @@ bool is_right(const fuzz::OpenModel& model, const std::string& what,
   return fault.empty();
 }
 
-std::set<int64_t> other_sizes(int64_t size, bool is_far) {
+// far: 0 when there is none.
+std::set<int64_t> other_sizes(int64_t size, int64_t far) {
   std::set<int64_t> sizes{0, size + 1};
   if (size > 0) sizes.insert(size - 1);
-  if (is_far) sizes.insert(kFar);
+  if (far > 0) sizes.insert(far);
   sizes.erase(size);
   return sizes;
 }
 
-int count_faults(const fuzz::OpenModel& model, bool is_far) {
+int count_faults(const fuzz::OpenModel& model, int64_t far) {
   int faults = is_right(model, "as it is", model.inputs) ? 0 : 1;
   for (size_t i = 0; i < model.inputs.size(); ++i) {
     const Tensor& fits = model.inputs[i];
     for (size_t axis = 0; axis < fits.dims.size(); ++axis) {
-      for (const int64_t size : other_sizes(fits.dims[axis], is_far)) {
+      for (const int64_t size : other_sizes(fits.dims[axis], far)) {
         std::vector<int64_t> dims = fits.dims;
         dims[axis] = size;
         if (element_count(dims).value_or(kMaxBytes) >= kMaxBytes / 8) continue;
@@ -58,7 +59,9 @@ int count_faults(const fuzz::OpenModel& model, bool is_far) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool is_far = argc == 3 && std::string_view(argv[1]) == "--far";
-  if (argc != (is_far ? 3 : 2)) return std::fputs("usage: PROGRAM [--far] FOLDER\n", stderr), 2;
-  return count_faults(fuzz::open_model(argv[argc - 1]), is_far) > 0 ? 7 : 0;
+  constexpr std::string_view kFar = "--far=";
+  const bool has_far = argc == 3 && std::string_view(argv[1]).starts_with(kFar);
+  if (argc != (has_far ? 3 : 2)) return std::fputs("usage: PROGRAM [--far=N] FOLDER\n", stderr), 2;
+  const int64_t far = has_far ? std::atoll(argv[1] + kFar.size()) : 0;
+  return count_faults(fuzz::open_model(argv[argc - 1]), far) > 0 ? 7 : 0;
 }
