@@ -43,6 +43,9 @@ class Compilation {
     if (cache_) request_.store = cache_->folder();
     SLUICE_ASSIGN(const CompileSteps steps, steps_of(request_));
     SLUICE_TRY(check_output_is_no_input(request_.output, request_.input));
+    if (!request_.model.empty())
+      SLUICE_TRY(check_output_is_no_input(request_.output, request_.model));
+    SLUICE_TRY(check_farm_keeps(steps));
     if (steps.builds() && asks_for_weight_files(request_))
       SLUICE_TRY(check_has_weights_place(model_name(request_)));
     SLUICE_TRY(open_stats());
@@ -56,6 +59,16 @@ class Compilation {
   }
 
  private:
+  // A graph names its kernels, which are in the store.
+  Result<void> check_farm_keeps(const CompileSteps& steps) const {
+    const bool keeps_graphs = !steps.builds() || !request_.dump_dir.empty();
+    if (request_.farm.endpoint.empty() || !request_.store.empty() || !keeps_graphs) return {};
+    return make_error(ErrorCode::kUsage,
+                      "--farm with {} needs a store: the kernels of the graphs stay there",
+                      steps.builds() ? "--dump-dir" : "--stop-after")
+        .with_hint("name one with --store DIR");
+  }
+
   Result<int> show_plan() {
     Store store(places_.store);
     std::string imported;
@@ -73,7 +86,8 @@ class Compilation {
     StageRun import = plan_.stages[0];
     import.dump.clear();
     std::erase_if(import.options, [](const std::string& option) {
-      return option.starts_with("--dump-dir=") || option.starts_with("--stats=");
+      return option.starts_with("--dump-dir=") || option.starts_with("--stats=") ||
+             option.starts_with("--store=") || option.starts_with("--segments=");
     });
     SLUICE_ASSIGN(OutputFile output, OutputFile::create(file));
     const auto done = [&](size_t, const StageReport& report) {
@@ -251,7 +265,7 @@ class Compilation {
     const bool last = i + 1 == plan_.stages.size();
     if (last && output != nullptr) report.bytes = output->bytes().ok() ? *output->bytes() : 0;
     const std::optional<uint64_t> nodes =
-        !request_.stats.empty() ? take_stats(name, report) : std::nullopt;
+        !request_.stats.empty() ? take_stats(i, report) : std::nullopt;
     if (request_.quiet) return;
     if (last && output == nullptr) report.bytes = 0;  // those of standard output are not counted
     const std::string text = request_.progress_json ? progress_json(i, report, nodes)
@@ -297,19 +311,22 @@ class Compilation {
     exit_code_ = report_failure(kProgram, program, report, request_.error_json);
   }
 
-  std::optional<uint64_t> take_stats(const std::string& name, const StageReport& report) {
+  // Of a stage that ran again, because a product of the store was lost, the last time counts.
+  std::optional<uint64_t> take_stats(size_t i, const StageReport& report) {
+    const std::string& name = plan_.stages[i].name;
     Result<StageStats> stats = stage_stats(name, report, stats_path(places_, name));
     if (!stats) {
       if (!stats_error_) stats_error_ = std::move(stats).error();
       return std::nullopt;
     }
-    stats_.push(std::move(stats->json));
+    stats_.resize(std::max(stats_.size(), i + 1));
+    stats_[i] = std::move(stats->json);
     return stats->nodes;
   }
 
   Result<void> write_stats() {
     Json whole;
-    whole.set("stages", std::move(stats_));
+    whole.set("stages", Json(std::move(stats_)));
     SLUICE_TRY(stats_file_->write(json_dump(whole, 2) + "\n"));
     return stats_file_->commit();
   }
@@ -322,7 +339,7 @@ class Compilation {
   bool asks_store_ = false;
   CompilePlan plan_;
   std::optional<FileWriter> stats_file_;
-  Json stats_;
+  Json::Array stats_;  // of the stages
   std::optional<Error> stats_error_;
   int exit_code_ = 0;
 };

@@ -169,13 +169,14 @@ class Planner {
     }
     if (i == kBuild && plan_.steps.builds() && asks_for_weight_files(request_)) {
       const std::string folder = weights_place(model_name(request_)).folder;
-      SLUICE_TRY(make_directories(folder));
+      if (!request_.shows_plan) SLUICE_TRY(make_directories(folder));
       sandbox.writable.push_back(folder);
     }
     const bool keeps_constants =
         takes_store(i) && (!asks_store_ || !request_.dump_dir.empty() ||
                            !request_.segments.empty() || !plan_.steps.builds());
-    if (keeps_constants) SLUICE_TRY(allow_constants(places_.store, sandbox));
+    if (keeps_constants && !request_.shows_plan)
+      SLUICE_TRY(allow_constants(places_.store, sandbox));
     stage.sandbox = std::move(sandbox);
     return {};
   }

@@ -142,6 +142,9 @@ class Combinations:
         if source == self.typed:
             work = [option for option in work if not option.endswith(("preprocess", "=2"))]
         name = STRATEGIES[number % len(STRATEGIES)]
+        keeps_graphs = "--dump-dir" in view or any(option.startswith("--stop") for option in work)
+        if name == "farm" and keeps_graphs:
+            name = "farm and store"
         options = self.strategy(name)
         places = [Place(os.path.join(self.folder, place)) for place in ("wanted", "found")]
         wanted, found = places

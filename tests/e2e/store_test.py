@@ -257,6 +257,19 @@ class DamageTest(StoreCase):
             os.unlink(path)
         self.found("--denormals=ieee")
 
+    def test_stages_that_run_again_are_counted_once(self):
+        for path in self.artifacts():
+            os.unlink(path)
+        for path in self.files("records"):
+            if b"\nbuild\n" in bytes_of(path):
+                os.unlink(path)
+        stats = self.path("stats.json")
+        self.found("--stats", stats, warns=True)
+        with open(stats, encoding="utf-8") as file:
+            names = [stage["stage"] for stage in json.load(file)["stages"]]
+        self.assertEqual(names, ["preprocess", "optimize", "partition", "subgraph-optimize",
+                                 "build"])
+
     def test_one_warning_about_damage(self):
         for path in self.files("records"):
             self.damage(path, "flipped")
@@ -481,6 +494,24 @@ class ModelCacheTest(StoreCase):
         self.assertIn("note the graph key 'net' stood for another model", reported[0])
         self.assertNotEqual(self.index(), first)
         self.assertEqual(self.cached()[0], STAGES, "what the key stood for is still in the store")
+
+    def test_graphs_of_a_farm_need_a_store(self):
+        for option in ("--dump-dir=" + self.path("d"), "--stop-after=optimize"):
+            done = self.run_compile(self.model, self.path("m.om"), self.profile, option,
+                                    "--farm=ipc:///tmp/none")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("needs a store", done.stderr)
+            self.assertIn("--store DIR", done.stderr)
+
+    def test_a_model_is_not_overwritten(self):
+        before = bytes_of(self.model)
+        done = self.run_compile(self.model, self.model, self.profile, "--model", self.model)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        other = self.path("other.onnx")
+        shutil.copy(self.model, other)
+        done = self.run_compile(self.model, other, self.profile, "--model", other)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(bytes_of(other), before)
 
     def test_a_second_store(self):
         self.assertIn("two stores", self.cached("--store=" + self.store, code=2)[0])
