@@ -62,7 +62,7 @@ class Place:
                                                for name in ("product", "dump", "stats.json"))
 
     def compile(self, programs, source, work, view, strategy):
-        """The process's error text; empty when it ended well."""
+        """The exit code, and the command with what it printed."""
         options = [{"--dump-dir": f"--dump-dir={self.dump}",
                     "--stats": f"--stats={self.stats}"}.get(option, option)
                    for option in view if option != "-o -"]
@@ -74,7 +74,7 @@ class Place:
         with open(self.product, "wb") if to_stdout else open(os.devnull, "wb") as out:
             done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True,
                                   timeout=300, check=False)
-        return "" if done.returncode == 0 else f"{' '.join(command)}: {done.stderr}"
+        return done.returncode, f"{' '.join(command)}: {done.stderr}"
 
     def files(self, is_stored):
         """Bytes by name. Where constants are in a store, graphs are compared by their digest."""
@@ -149,10 +149,14 @@ class Combinations:
         places = [Place(os.path.join(self.folder, place)) for place in ("wanted", "found")]
         wanted, found = places
         try:
-            failed = (wanted.compile(self.programs, source, work, view, []) or
-                      found.compile(self.programs, source, work, view, options))
-            return failed or self.difference(wanted, found, "store" in name or "farm" in name,
-                                             f"{source} {work} {view} {options}")
+            code, _ = wanted.compile(self.programs, source, work, view, [])
+            code_found, text = found.compile(self.programs, source, work, view, options)
+            if code_found != code:
+                return f"ends with {code_found}, not {code}: {text}"
+            if code != 0:  # a pass that the options leave out, for example
+                return ""
+            return self.difference(wanted, found, "store" in name or "farm" in name,
+                                   f"{source} {work} {view} {options}")
         finally:
             for place in places:
                 shutil.rmtree(place.folder)
