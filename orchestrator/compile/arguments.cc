@@ -46,8 +46,7 @@ Result<void> take_services(const CommandLine& line, CompileRequest& request) {
     request.services[stage] = std::move(endpoint);
   }
   if (line.has("--farm") && request.transport == Transport::kZmq)
-    return make_error(ErrorCode::kUsage,
-                      "--farm generates kernels, --transport=zmq has services do")
+    return make_error(ErrorCode::kUsage, "--farm and --transport=zmq both say where work is done")
         .with_hint("leave one of them out");
   if (request.services.empty() || request.transport == Transport::kZmq) return {};
   return make_error(ErrorCode::kUsage, "--service is for --transport zmq");

@@ -88,19 +88,14 @@ class Jobs {
   std::string graph_;  // its file
 };
 
-std::string transport_name(Transport transport) {
-  switch (transport) {
-    case Transport::kPipe:
-      return "pipe";
-    case Transport::kFiles:
-      return "files";
-    case Transport::kZmq:
-      return "zmq";
-  }
-  return {};
+// Returns how the stages are connected: a store makes files of a pipe.
+std::string transport_text(Transport transport, bool has_store) {
+  if (transport == Transport::kZmq) return "zmq";
+  return transport == Transport::kFiles || has_store ? "files" : "pipe";
 }
 
-std::string text_of(const std::vector<PlannedJob>& jobs) {
+std::string text_of(const std::vector<PlannedJob>& jobs, const CompileRequest& request,
+                    bool has_store) {
   constexpr size_t kShownKey = 16;
   std::string text = fmt::format("{:<18} {:<8} {:<16}  options\n", "job", "state", "key");
   for (const PlannedJob& job : jobs) {
@@ -110,10 +105,13 @@ std::string text_of(const std::vector<PlannedJob>& jobs) {
     line.resize(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
-  return text;
+  text += "transport " + transport_text(request.transport, has_store);
+  return text + (request.farm.endpoint.empty() ? "" : ", kernels by " + request.farm.endpoint) +
+         "\n";
 }
 
-std::string json_of(const std::vector<PlannedJob>& jobs, const CompileRequest& request) {
+std::string json_of(const std::vector<PlannedJob>& jobs, const CompileRequest& request,
+                    bool has_store) {
   Json list{Json::Array{}};
   for (const PlannedJob& job : jobs) {
     Json entry;
@@ -127,7 +125,7 @@ std::string json_of(const std::vector<PlannedJob>& jobs, const CompileRequest& r
   }
   Json json;
   json.set("jobs", std::move(list));
-  json.set("transport", transport_name(request.transport));
+  json.set("transport", transport_text(request.transport, has_store));
   json.set("farm", !request.farm.endpoint.empty());
   return json_dump(json, 2) + "\n";
 }
@@ -140,7 +138,8 @@ Result<std::string> plan_text(const CompileRequest& request, const CompilePlan& 
   Jobs planned(plan, places, store);
   if (!imported.empty()) SLUICE_TRY(planned.take_graph(imported));
   SLUICE_ASSIGN(const std::vector<PlannedJob> jobs, planned.list());
-  return request.progress_json ? json_of(jobs, request) : text_of(jobs);
+  return request.progress_json ? json_of(jobs, request, store != nullptr)
+                               : text_of(jobs, request, store != nullptr);
 }
 
 }  // namespace sluice
