@@ -1,9 +1,7 @@
 #include "orchestrator/compile/compile.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <filesystem>
 #include <optional>
 
 #include "common/base/files.h"
@@ -20,7 +18,6 @@
 #include "orchestrator/compile/services.h"
 #include "orchestrator/compile/show_plan.h"
 #include "orchestrator/compile/stage_failure.h"
-#include "orchestrator/compile/stages.h"
 #include "orchestrator/compile/stats.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/store/collect.h"

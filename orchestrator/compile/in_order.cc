@@ -19,12 +19,6 @@
 namespace sluice {
 namespace {
 
-Result<Digest> graph_digest(const std::string& file) {
-  SLUICE_ASSIGN(const MappedFile map, MappedFile::open(file));
-  SLUICE_ASSIGN(const GraphHeader header, parse_graph_header(map.bytes()));
-  return header.file_digest;
-}
-
 void note_bytes(const std::string& file, StageReport& report) {
   std::error_code failed;
   const uint64_t bytes = std::filesystem::file_size(file, failed);
@@ -88,12 +82,7 @@ class InOrder {
   Result<bool> make(size_t i, GraphProduct& product) {
     const StoreUse use = work_.stages[i].store_use;
     if (work_.store == nullptr || use == StoreUse::kNone) return run_stage(i, nullptr, product);
-    SLUICE_ASSIGN(Fields fields, fields_of({.stage = work_.stages[i].name,
-                                            .program = work_.stages[i].program,
-                                            .options = work_.stages[i].semantic,
-                                            .profile = work_.profile,
-                                            .input = product.graph}));
-    Record record{work_.stages[i].name, std::move(fields), {}};
+    SLUICE_ASSIGN(Record record, stage_record(work_.stages[i], work_.profile, product.graph));
     if (use != StoreUse::kTake) return run_stage(i, &record, product);
     pins_.add(record.key());
     if (take_found(i, record, product)) return true;
@@ -166,13 +155,7 @@ class InOrder {
   // A graph whose kernels cannot be listed is left to the stage, which says why.
   Result<void> make_kernels(size_t i, const std::string& graph) {
     SLUICE_ASSIGN(const ScratchFolder folder, ScratchFolder::create());
-    SLUICE_ASSIGN(std::string partition, find_program("sluice-partition"));
-    const StageRun& stage = work_.stages[i];
-    KernelPlanning planning{.partition = std::move(partition),
-                            .subgraph_optimize = stage.program,
-                            .options = stage.options,
-                            .folder = folder.path()};
-    const Result<std::vector<Digest>> keys = make_kernel_jobs(graph, planning);
+    const Result<std::vector<Digest>> keys = missing_kernels(work_.stages[i], graph, folder.path());
     if (!keys || keys->empty()) return {};
     for (const Digest& key : *keys) pins_.add(key);
     return work_.make_kernels(*keys);
@@ -243,6 +226,31 @@ class InOrder {
 };
 
 }  // namespace
+
+Result<Digest> graph_digest(const std::string& file) {
+  SLUICE_ASSIGN(const MappedFile map, MappedFile::open(file));
+  SLUICE_ASSIGN(const GraphHeader header, parse_graph_header(map.bytes()));
+  return header.file_digest;
+}
+
+Result<Record> stage_record(const StageRun& stage, const std::string& profile,
+                            const Digest& input) {
+  SLUICE_ASSIGN(Fields fields, fields_of({.stage = stage.name,
+                                          .program = stage.program,
+                                          .options = stage.semantic,
+                                          .profile = profile,
+                                          .input = input}));
+  return Record{stage.name, std::move(fields), {}};
+}
+
+Result<std::vector<Digest>> missing_kernels(const StageRun& stage, const std::string& graph,
+                                            const std::string& folder) {
+  SLUICE_ASSIGN(std::string partition, find_program("sluice-partition"));
+  return make_kernel_jobs(graph, {.partition = std::move(partition),
+                                  .subgraph_optimize = stage.program,
+                                  .options = stage.options,
+                                  .folder = folder});
+}
 
 Result<bool> run_in_order(const OrderedStages& work, std::optional<GraphProduct> input,
                           OutputFile& output, const StageDone& done) {

@@ -44,4 +44,13 @@ struct OrderedStages {
 Result<bool> run_in_order(const OrderedStages& work, std::optional<GraphProduct> input,
                           OutputFile& output, const StageDone& done);
 
+// Returns the file digest of a graph file.
+Result<Digest> graph_digest(const std::string& file);
+// Returns the record of a stage's product, without results, for a graph of this digest.
+Result<Record> stage_record(const StageRun& stage, const std::string& profile, const Digest& input);
+// Writes a job for each kernel that the graph needs and the store of the stage, subgraph-optimize,
+// lacks. folder: for subgraphs. Errors: those of make_kernel_jobs.
+Result<std::vector<Digest>> missing_kernels(const StageRun& stage, const std::string& graph,
+                                            const std::string& folder);
+
 }  // namespace sluice

@@ -32,7 +32,7 @@ struct CompilePlaces {
 
 struct CompilePlan {
   CompileSteps steps;
-  std::vector<StageRun> stages;  // those that run, without their sandboxes' folders being made
+  std::vector<StageRun> stages;  // those that run
   std::string profile;           // value of --profile
   // The file that constants are in, for graphs that come from the store; empty: graphs know.
   std::string model;

@@ -1,14 +1,9 @@
 #include "orchestrator/compile/show_plan.h"
 
-#include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/store.h"
-#include "common/graphfile/header.h"
 #include "fmt/ranges.h"
-#include "orchestrator/compile/stages.h"
-#include "orchestrator/plan/kernel_job.h"
-#include "orchestrator/plan/stage_job.h"
-#include "orchestrator/process/programs.h"
+#include "orchestrator/compile/in_order.h"
 
 namespace sluice {
 namespace {
@@ -28,9 +23,7 @@ class Jobs {
 
   // Takes the graph that the first stages of the plan have made.
   Result<void> take_graph(const std::string& file) {
-    SLUICE_ASSIGN(const MappedFile graph, MappedFile::open(file));
-    SLUICE_ASSIGN(const GraphHeader header, parse_graph_header(graph.bytes()));
-    input_ = header.file_digest;
+    SLUICE_ASSIGN(input_, graph_digest(file));
     graph_ = file;
     return {};
   }
@@ -50,12 +43,8 @@ class Jobs {
       if (stage.store_use == StoreUse::kTake) jobs_.back().state = "unknown";
       return {};
     }
-    SLUICE_ASSIGN(Fields fields, fields_of({.stage = stage.name,
-                                            .program = stage.program,
-                                            .options = stage.semantic,
-                                            .profile = plan_.profile,
-                                            .input = input_}));
-    const Digest key = Record{stage.name, std::move(fields), {}}.key();
+    SLUICE_ASSIGN(const Record record, stage_record(stage, plan_.profile, input_));
+    const Digest key = record.key();
     const auto found = store_->find(key);
     const auto artifact = found ? found->results.find_digest("output") : std::nullopt;
     PlannedJob& job = jobs_.back();
@@ -69,12 +58,7 @@ class Jobs {
 
   // The kernels that the stage would generate, each a job that a farm can run.
   Result<void> add_kernels(const StageRun& stage) {
-    SLUICE_ASSIGN(std::string partition, find_program("sluice-partition"));
-    KernelPlanning planning{.partition = std::move(partition),
-                            .subgraph_optimize = stage.program,
-                            .options = stage.options,
-                            .folder = places_.scratch};
-    SLUICE_ASSIGN(const std::vector<Digest> keys, make_kernel_jobs(graph_, planning));
+    SLUICE_ASSIGN(const std::vector<Digest> keys, missing_kernels(stage, graph_, places_.scratch));
     for (const Digest& key : keys)
       jobs_.push_back({.job = "kernel", .state = "missing", .key = digest_hex(key), .options = {}});
     return {};

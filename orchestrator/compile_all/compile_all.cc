@@ -16,7 +16,6 @@
 #include "common/base/program.h"
 #include "common/base/scratch_folder.h"
 #include "common/base/store.h"
-#include "common/graphfile/header.h"
 #include "common/store/store_pins.h"
 #include "orchestrator/compile/in_order.h"
 #include "orchestrator/compile/stages.h"
@@ -111,8 +110,8 @@ class CompileAll {
     if (!succeeded) return false;
     SLUICE_TRY(output.commit());
     SLUICE_ASSIGN(const MappedFile graph, MappedFile::open(file));
-    SLUICE_ASSIGN(const GraphHeader header, parse_graph_header(graph.bytes()));
-    CompileJob job{.graph = header.file_digest,
+    SLUICE_ASSIGN(const Digest digest, graph_digest(file));
+    CompileJob job{.graph = digest,
                    .artifact = {},
                    .constants = {},
                    .model = is_elsewhere() ? std::string() : absolute(request.input),

@@ -112,6 +112,7 @@ class Place:
 class Combinations:
     def __init__(self, programs, folder, seed):
         self.programs, self.folder, self.random = programs, folder, random.Random(seed)
+        self.refused = 0  # by every strategy
         self.model = os.path.join(folder, "model.onnx")
         make_mlp(self.model)
         self.typed = os.path.join(folder, "typed.sg")
@@ -154,6 +155,7 @@ class Combinations:
             if code_found != code:
                 return f"ends with {code_found}, not {code}: {text}"
             if code != 0:  # a pass that the options leave out, for example
+                self.refused += 1
                 return ""
             return self.difference(wanted, found, "store" in name or "farm" in name,
                                    f"{source} {work} {view} {options}")
@@ -189,7 +191,8 @@ def main():
             combinations.farm.stop()
     for text in faults:
         print(text)
-    print(f"{options.count} combinations, {len(faults)} wrong (seed {options.seed})")
+    print(f"{options.count} combinations, of which {combinations.refused} are refused by each "
+          f"strategy, {len(faults)} wrong (seed {options.seed})")
     return 7 if faults else 0
 
 
