@@ -22,17 +22,22 @@ Result<void> infer_col2im(InferCall& call) {
   if (!spatial.is_fixed() || spatial.value > kMaxRank)
     return call.give(0, call.dtype(0), std::nullopt);
   const auto count = static_cast<size_t>(spatial.value);
-  SLUICE_TRY(call.ints(attributes::Strided::strides, count, 1));
-  SLUICE_TRY(call.ints(attributes::Dilated::dilations, count, 1));
-  SLUICE_TRY(call.ints(attributes::Strided::pads, 2 * count, 0));
   if (block && std::any_of(block->begin(), block->end(),
                            [](const Dim& dim) { return dim.is_fixed() && dim.value < 1; })) {
     return call.bad_shape("a block has no elements");
   }
-  Dims dims{call.dim(0, 0), block
-                                ? call.math.floor_divide(call.dim(0, 1), call.math.product(*block))
-                                : Dim::unknown()};
   const Dims size = image ? *image : Dims(count, Dim::unknown());
+  const Dims blocks = block ? *block : Dims(count, Dim::unknown());
+  if (size.size() != count || blocks.size() != count) {
+    return call.bad_shape("image_shape has {} axes, block_shape {}", size.size(), blocks.size());
+  }
+  const Dim taps = call.math.product(blocks);
+  SLUICE_TRY(call.expect_multiple(call.dim(0, 1), taps, "channels, of all places of a block,"));
+  SLUICE_ASSIGN(const Dims steps, window_dims(call, size, blocks));
+  SLUICE_TRY(call.unify(call.dim(0, 2), call.math.product(steps),
+                        fmt::format("dim 2 of {} and the blocks that cover the image",
+                                    call.input_name(0))));
+  Dims dims{call.dim(0, 0), call.math.floor_divide(call.dim(0, 1), taps)};
   dims.insert(dims.end(), size.begin(), size.end());
   return call.give(0, call.dtype(0), std::move(dims));
 }

@@ -68,9 +68,12 @@ class InferCall {
   // them, they become a requirement of the module. what: "channels of input 'X' and input 'W'".
   Result<Dim> unify(const Dim& a, const Dim& b, std::string_view what);
   Result<Shape> unify(const Shape& a, const Shape& b, std::string_view what);
-  // Expect a dim to be a multiple of a number, or at most another dim, in a run where the dims are
+  // Expect a dim to be a multiple of another, or at most another, in a run where the dims are
   // known there only. Raise no divisors of symbols. what: "channels".
-  Result<void> expect_multiple(const Dim& dim, int64_t divisor, std::string_view what);
+  Result<void> expect_multiple(const Dim& dim, const Dim& divisor, std::string_view what);
+  Result<void> expect_multiple(const Dim& dim, int64_t divisor, std::string_view what) {
+    return expect_multiple(dim, Dim::fixed(divisor), what);
+  }
   Result<void> expect_max(const Dim& dim, const Dim& high, std::string_view what);
   // Expects a dim to be at least `low`, by raising the lows of symbols where that is equivalent. Of
   // a node of a body, which might never run with such sizes, nothing is expected.

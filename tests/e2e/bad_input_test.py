@@ -541,7 +541,7 @@ class BadInput(ProgramCase):
         self.path("short.npy", good[:-4])
         self.path("long.npy", good + b"1234")
         for command in (["loader", om], ["eval", graphs[0]]):
-            for name, says in (("shape", ["'x'", "f32 2x9"]), ("rank", ["'x'", "f32 16"]),
+            for name, says in (("shape", ["'x'", "f32[2, 9]"]), ("rank", ["'x'", "f32[16]"]),
                                ("dtype", ["'x'", "f64", "f32"]), ("short", ["short.npy"]),
                                ("long", ["long.npy"]), ("absent", ["absent.npy"])):
                 self.refused(3, None, says, *command, "--input", "x=" + self.path(name + ".npy"),
