@@ -34,9 +34,9 @@ Result<void> infer_col2im(InferCall& call) {
   const Dim taps = call.math.product(blocks);
   SLUICE_TRY(call.expect_multiple(call.dim(0, 1), taps, "channels, of all places of a block,"));
   SLUICE_ASSIGN(const Dims steps, window_dims(call, size, blocks));
-  SLUICE_TRY(call.unify(call.dim(0, 2), call.math.product(steps),
-                        fmt::format("dim 2 of {} and the blocks that cover the image",
-                                    call.input_name(0))));
+  SLUICE_TRY(call.unify(
+      call.dim(0, 2), call.math.product(steps),
+      fmt::format("dim 2 of {} and the blocks that cover the image", call.input_name(0))));
   Dims dims{call.dim(0, 0), call.math.floor_divide(call.dim(0, 1), taps)};
   dims.insert(dims.end(), size.begin(), size.end());
   return call.give(0, call.dtype(0), std::move(dims));

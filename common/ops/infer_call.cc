@@ -115,7 +115,9 @@ Result<Dim> InferCall::unify(const Dim& a, const Dim& b, std::string_view what) 
 Result<void> InferCall::expect_multiple(const Dim& dim, const Dim& divisor, std::string_view what) {
   const Dim whole = math.multiply(math.floor_divide(dim, divisor), divisor);
   if (!math.is_differing(dim, whole)) {
-    require_equal(dim, whole, fmt::format("{} and the multiple of {} below", what, one_dim_text(module, divisor)));
+    require_equal(
+        dim, whole,
+        fmt::format("{} and the multiple of {} below", what, one_dim_text(module, divisor)));
     return {};
   }
   return bad_shape("{} are {}, expected a multiple of {}", what, one_dim_text(module, dim),

@@ -59,12 +59,13 @@ TEST_F(InferTest, BlocksOfAnImageAreRequired) {
   add(Op::kCol2Im, {value("f32[N, C, L]"), value("i64{6, 8}"), value("i64{2, 4}")},
       {{"strides", std::vector<int64_t>{2, 1}}});
   infer();
-  EXPECT_THAT(requirements(module),
-              testing::ElementsAre(
-                  "C == 8*(C//8) for node '#0' (Col2Im): channels, of all places of a block, and "
-                  "the multiple of 8 below",
-                  "L == 15 for node '#0' (Col2Im): dim 2 of input 0 and the blocks that cover the "
-                  "image"));
+  EXPECT_THAT(
+      requirements(module),
+      testing::ElementsAre(
+          "C == 8*floordiv(C, 8) for node '#0' (Col2Im): channels, of all places of a block, and "
+          "the multiple of 8 below",
+          "L == 15 for node '#0' (Col2Im): dim 2 of input 'a' and the blocks that cover "
+          "the image"));
 }
 
 // A size that is declared or was inferred before is required where another one is inferred.
