@@ -19,7 +19,7 @@ STRUCTS = {
 }
 # messages of schemas/*.proto whose fields something must read. Those of people (statistics) are
 # what they are for.
-MESSAGES = ("schemas/model.proto", "schemas/control.proto")
+MESSAGES = ("schemas/model.proto", "schemas/farm.proto")
 ANNOTATIONS, OPTIONS = "common/ir/annotation.cc", "common/base/options.cc"
 
 # What build takes from a graph into a message is read there; that the loader reads the message is
@@ -34,7 +34,6 @@ FOR_VERIFIER = {"Placement.layouts": "how the operands lay that a kernel was mad
 # What is reported to people is read by them, and is what these fields are for.
 FOR_PEOPLE = {
     "NodeNamesDef.name": "names of nodes in reports",
-    "Result.stats": "statistics of a job",
 }
 
 

@@ -88,15 +88,13 @@ constexpr std::array kTable = {
     OptionRow{"external-dir", kSource, "",
               "folder that the model's external data may lie in, besides its own"},
     OptionRow{"serve", kNonSemantic, "", "endpoint of the service to be"},
-    OptionRow{"allow-path", kNonSemantic, "",
-              "the folder below which jobs of a service may name files"},
     OptionRow{"key", kNonSemantic, "", "file of the secret key of a service"},
     OptionRow{"allow-keys", kNonSemantic, "",
               "folder of the public keys that may connect to a service"},
     OptionRow{"insecure", kNonSemantic, "off",
               "a service listens at a port of this machine without keys", "on|off", -1, 0, true},
     OptionRow{"max-frame", kNonSemantic, "1073741824",
-              "most bytes of one frame that a service takes or sends", "", kMaxFrameBytes},
+              "most bytes of one input that a service takes", "", kMaxFrameBytes},
     OptionRow{"jobs", kNonSemantic, "0",
               "jobs that a service runs at once; 0 means one per usable core", "", kMaxThreads},
     OptionRow{"split", kNonSemantic, "", "folder for root.sg and one file per distinct subgraph"},
@@ -184,10 +182,10 @@ std::string option_argument(const OptionRow& row, std::string_view value) {
 bool names_file(std::string_view option) {
   constexpr std::string_view kNames[] = {
       "annotate",       "external-dir", "model",          "dump-dir",
-      "stats",          "split",        "store",          "allow-path",
-      "propose-sizes",  "kernel",       "modify-mixlist", "customize-dtypes",
-      "weights-beside", "kernels-from", "kernels",        "key",
-      "allow-keys",     "new-kernels"};
+      "stats",          "split",        "store",          "propose-sizes",
+      "kernel",         "modify-mixlist", "customize-dtypes", "weights-beside",
+      "kernels-from",   "kernels",        "key",            "allow-keys",
+      "new-kernels"};
   return std::find(std::begin(kNames), std::end(kNames), option) != std::end(kNames);
 }
 

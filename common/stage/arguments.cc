@@ -35,23 +35,22 @@ Common options:
   --model=FILE          Take the constants from this copy of the model file, external data from the
                         folder it is in.
   --dump-dir=DIR        Write the text of the graph after each change.
-  --stats=FILE          Write statistics of the passes; JSON if FILE ends in .json.
+  --stats=FILE          Write statistics of the passes to FILE, as JSON.
   -q, --quiet           No warnings on standard error, errors alone.
   --error-format=FMT    text or json [default: text].
   --list-passes         Print the passes in their order.
 
 Service options:
   --serve=ENDPOINT      Take jobs at ipc://PATH or tcp://ADDRESS:PORT until SIGTERM, each in a
-                        process of its own.
+                        process of its own. It is sluice worker that does so.
   --key=FILE            The secret key of the service, NAME.key of sluice farm keygen.
   --allow-keys=DIR      Let those connect whose public keys, NAME.pub, are in DIR.
   --insecure            Listen without keys at a port of this machine, 127.0.0.1.
-  --allow-path=DIR      Jobs may name files below DIR.
-  --max-frame=BYTES     Most bytes of one frame, such as a graph.
+  --max-frame=BYTES     Most bytes of one input of a job, such as a graph.
   --jobs=N              Run at most N jobs at once; 0 means one per usable core.
   --no-sandbox          Run jobs with all rights of the service. Otherwise each is in a sandbox, in
-                        which it may read what is below --allow-path, write its output, and start
-                        no process and no connection; docs/security.md.
+                        which it may read its inputs, write its output, and start no process and
+                        no connection; docs/security.md.
   --sandbox-memory=N    Most bytes of memory of a job; 0 means those of the machine.
   --sandbox-seconds=N   Most seconds of processor time of a job [default: 3600].
   --sandbox-file-bytes=N  Most bytes of one file that a job writes [default: 17179869184].

@@ -46,17 +46,6 @@ Result<void> check_segments(const Stage& stage, const Module& module, const Stag
   return verify_segments(module);
 }
 
-// Constants are read at the locations in the graph, so a service checks these.
-Result<void> check_files(const Module& module, const StageArgs& args) {
-  if (!args.may_read) return {};
-  for (SegmentId id = 0; static_cast<size_t>(id) < module.segment_count(); ++id) {
-    const Location& location = module.segment(id).location;
-    if (module.segment(id).kind == SegmentKind::kBytes && location.where == Where::kFile)
-      SLUICE_TRY(args.may_read(location.path));
-  }
-  return {};
-}
-
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
@@ -157,9 +146,6 @@ Result<void> check_binary_output(const StageArgs& args) {
 Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   const Clock::time_point start = Clock::now();
   args.report = &run.passes;
-  if (const std::string profile = args.options.text("profile");
-      args.may_read && profile.ends_with(".json"))
-    SLUICE_TRY(args.may_read(profile));
   SLUICE_TRY(read_option_files(args.options));
   SLUICE_TRY(check_output_is_no_input(args.output, args.input));
   SLUICE_TRY(check_output_is_no_input(args.options.text("stats"), args.input));
@@ -173,7 +159,6 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   SLUICE_TRY(check_resumed(stage.id, module, args.options));
   SLUICE_TRY(inherit_options(args.options, stage.id, module.options));
   export_options(args.options, stage.id, module.options);
-  SLUICE_TRY(check_files(module, args));
   SLUICE_TRY(check_segments(stage, module, args));
   std::string source = module.source;
   const Clock::time_point work = Clock::now();

@@ -1,5 +1,5 @@
 // One run of a stage: reading, level check, the stage's work, verification, writing, statistics. It
-// is the common part of a command line and a job of --serve.
+// is the work of a command line.
 #pragma once
 
 #include <optional>

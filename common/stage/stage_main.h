@@ -19,8 +19,6 @@ struct StageArgs {
   std::string input;                     // <in>, "-" for standard input
   std::vector<std::string> more_inputs;  // sluice-build: subgraph files after root.sg
   std::string output;                    // -o
-  // Set in a service: checks that a file named by the graph may be read.
-  std::function<Result<void>(const std::string& path)> may_read;
   // Run functions append the result of run_passes; read and write functions append their additional
   // work (WorkReport).
   std::vector<PassReport>* report = nullptr;

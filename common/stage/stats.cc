@@ -6,91 +6,55 @@
 namespace sluice {
 namespace {
 
-// Visits the counters that are not 0, except node_visits, which has a separate field.
-template <typename Function>
-void for_each_count(const WorkCounts& counts, Function function) {
+constexpr double kMsPerSecond = 1e3;
+
+// Returns the counters that are not 0, except node_visits, which has a separate field.
+Json work_json(const WorkCounts& counts) {
+  Json json{Json::Object{}};
   for (size_t i = 0; i < kWorkCount; ++i) {
     const auto work = static_cast<Work>(i);
-    if (counts[i] != 0 && work != Work::kNodeVisits) function(work_name(work), counts[i]);
+    if (counts[i] != 0 && work != Work::kNodeVisits)
+      json.set(std::string(work_name(work)), counts[i]);
   }
+  return json;
 }
 
-uint64_t visits(const PassReport& report) {
-  return report.work[static_cast<size_t>(Work::kNodeVisits)];
-}
-
-std::string as_json(std::string_view stage, const std::vector<PassReport>& reports,
-                    const StageTimes& times) {
-  Json passes = Json::Array{};
-  for (const PassReport& report : reports) {
-    Json pass;
-    pass.set("name", report.name);
-    pass.set("seconds", report.seconds);
-    pass.set("nodes_before", report.nodes_before);
-    pass.set("nodes_after", report.nodes_after);
-    pass.set("changed", report.changed);
-    pass.set("visits", visits(report));
-    Json work{Json::Object{}};
-    for_each_count(report.work, [&](std::string_view name, uint64_t count) {
-      work.set(std::string(name), count);
-    });
-    pass.set("work", std::move(work));
-    passes.push(std::move(pass));
-  }
-  Json stats;
-  stats.set("stage", stage);
-  stats.set("seconds", times.total);
-  stats.set("waiting_seconds", times.waiting);
-  stats.set("reading_seconds", times.reading);
-  stats.set("work_seconds", times.work);
-  stats.set("writing_seconds", times.writing);
-  stats.set("reading_visits", times.reading_visits);
-  stats.set("writing_visits", times.writing_visits);
-  stats.set("passes", std::move(passes));
-  return json_dump(stats, 2) + "\n";
+Json pass_json(const PassReport& report) {
+  Json json;
+  json.set("name", report.name);
+  json.set("ms", report.seconds * kMsPerSecond);
+  json.set("nodes_before", report.nodes_before);
+  json.set("nodes_after", report.nodes_after);
+  json.set("changed", report.changed);
+  json.set("visits", report.work[static_cast<size_t>(Work::kNodeVisits)]);
+  json.set("work", work_json(report.work));
+  return json;
 }
 
 }  // namespace
 
-pb::PassStats stats_message(std::string_view stage, const std::vector<PassReport>& reports,
-                            const StageTimes& times) {
-  pb::PassStats stats;
-  stats.set_stage(std::string(stage));
-  stats.set_seconds(times.total);
-  stats.set_waiting_seconds(times.waiting);
-  stats.set_reading_seconds(times.reading);
-  stats.set_work_seconds(times.work);
-  stats.set_writing_seconds(times.writing);
-  stats.set_reading_visits(times.reading_visits);
-  stats.set_writing_visits(times.writing_visits);
-  for (const PassReport& report : reports) {
-    pb::PassStat& pass = *stats.add_passes();
-    pass.set_name(std::string(report.name));
-    pass.set_seconds(report.seconds);
-    pass.set_nodes_before(report.nodes_before);
-    pass.set_nodes_after(report.nodes_after);
-    pass.set_changed(report.changed);
-    pass.set_visits(visits(report));
-    for_each_count(report.work, [&](std::string_view name, uint64_t count) {
-      pb::WorkCount& work = *pass.add_work();
-      work.set_name(std::string(name));
-      work.set_count(count);
-    });
-  }
-  return stats;
-}
-
 Result<StatsFile> StatsFile::create(const std::string& path) {
-  if (path.empty()) return StatsFile(std::nullopt, false);
+  if (path.empty()) return StatsFile(std::nullopt);
   SLUICE_ASSIGN(FileWriter writer, FileWriter::create(path));
-  return StatsFile(std::move(writer), path.ends_with(".json"));
+  return StatsFile(std::move(writer));
 }
 
 Result<void> StatsFile::write(std::string_view stage, const std::vector<PassReport>& reports,
                               const StageTimes& times) {
   if (!writer_) return {};
-  SLUICE_TRY(writer_->write(is_json_ ? as_json(stage, reports, times)
-                                     : stats_message(stage, reports, times).SerializeAsString()));
+  Json stats;
+  stats.set("stage", stage);
+  stats.set("ms", times.total * kMsPerSecond);
+  stats.set("waiting_ms", times.waiting * kMsPerSecond);
+  stats.set("reading_ms", times.reading * kMsPerSecond);
+  stats.set("work_ms", times.work * kMsPerSecond);
+  stats.set("writing_ms", times.writing * kMsPerSecond);
+  stats.set("reading_visits", times.reading_visits);
+  stats.set("writing_visits", times.writing_visits);
+  Json passes{Json::Array{}};
+  for (const PassReport& report : reports) passes.push(pass_json(report));
+  stats.set("passes", std::move(passes));
+  SLUICE_TRY(writer_->write(json_dump(stats, 2) + "\n"));
   return writer_->commit();
 }
 

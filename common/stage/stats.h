@@ -1,5 +1,4 @@
-// --stats: a report of each pass, as a PassStats message, or as JSON when the file is called
-// *.json.
+// --stats: a report of each pass, as JSON (docs/statistics.md).
 #pragma once
 
 #include <optional>
@@ -10,7 +9,6 @@
 #include "common/base/files.h"
 #include "common/base/result.h"
 #include "common/pass/pass.h"
-#include "control.pb.h"
 
 namespace sluice {
 
@@ -25,9 +23,6 @@ struct StageTimes {
   uint64_t writing_visits = 0;
 };
 
-pb::PassStats stats_message(std::string_view stage, const std::vector<PassReport>& reports,
-                            const StageTimes& times);
-
 // Created before the stage begins, so that a file that cannot be written is an error before there
 // is any output.
 class StatsFile {
@@ -37,10 +32,8 @@ class StatsFile {
                      const StageTimes& times);
 
  private:
-  StatsFile(std::optional<FileWriter> writer, bool is_json)
-      : writer_(std::move(writer)), is_json_(is_json) {}
+  explicit StatsFile(std::optional<FileWriter> writer) : writer_(std::move(writer)) {}
   std::optional<FileWriter> writer_;
-  bool is_json_ = false;
 };
 
 }  // namespace sluice

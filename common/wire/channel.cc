@@ -2,7 +2,7 @@
 
 #include <sys/stat.h>
 
-#include "common/wire/client.h"
+#include "common/wire/failure.h"
 #include "common/wire/endpoint.h"
 #include "common/wire/guard.h"
 #include "common/wire/monitor.h"

@@ -1,4 +1,4 @@
-#include "common/wire/client.h"
+#include "common/wire/failure.h"
 
 namespace sluice {
 

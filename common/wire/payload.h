@@ -13,7 +13,8 @@ struct Payload {
   std::shared_ptr<const void> owner;
 };
 
-inline constexpr uint64_t kMaxFrameBytes = uint64_t{1} << 30;  // unless --max-frame is set
+// The most bytes of an input that is sent to a worker, unless --max-frame is set.
+inline constexpr uint64_t kMaxFrameBytes = uint64_t{1} << 30;
 inline constexpr int kMissedHeartbeats = 5;  // a client waits for this many intervals
 inline constexpr uint32_t kHeartbeatMs = 1000;
 

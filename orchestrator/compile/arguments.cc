@@ -1,7 +1,6 @@
 #include "orchestrator/compile/arguments.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <string_view>
 
@@ -45,19 +44,8 @@ Result<void> take_services(const CommandLine& line, CompileRequest& request) {
                   connecting_endpoint(item.substr(equals + 1), request.service_keys));
     request.services[stage] = std::move(endpoint);
   }
-  if (line.has("--farm") && request.transport == Transport::kZmq)
-    return make_error(ErrorCode::kUsage, "--farm and --transport=zmq both say where work is done")
-        .with_hint("leave one of them out");
   if (request.services.empty() || request.transport == Transport::kZmq) return {};
   return make_error(ErrorCode::kUsage, "--service is for --transport zmq");
-}
-
-Result<uint32_t> heartbeat_from(const std::string& text) {
-  uint32_t ms = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), ms);
-  if (code == std::errc() && end == text.data() + text.size() && ms >= 10 && ms <= 60000) return ms;
-  return make_error(ErrorCode::kBadOption,
-                    "--heartbeat is '{}', expected milliseconds from 10 to 60000", text);
 }
 
 }  // namespace
@@ -83,7 +71,6 @@ Result<CompileRequest> request_from(const CommandLine& line) {
   SLUICE_ASSIGN(request.progress_json, is_progress_json(line.text("--progress")));
   SLUICE_ASSIGN(request.transport, transport_from(line.text("--transport")));
   SLUICE_TRY(take_services(line, request));
-  SLUICE_ASSIGN(request.heartbeat_ms, heartbeat_from(line.text("--heartbeat")));
   SLUICE_ASSIGN(request.options, stage_options(line));
   SLUICE_ASSIGN(request.sandbox, sandbox_asked_for(line));
   const bool has_cache = !request.cache_dir.empty() && !request.graph_key.empty();

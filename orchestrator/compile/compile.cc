@@ -15,10 +15,10 @@
 #include "orchestrator/compile/pipeline.h"
 #include "orchestrator/compile/plan.h"
 #include "orchestrator/compile/sandbox.h"
-#include "orchestrator/compile/services.h"
 #include "orchestrator/compile/show_plan.h"
 #include "orchestrator/compile/stage_failure.h"
 #include "orchestrator/compile/stats.h"
+#include "orchestrator/compile/worker_stages.h"
 #include "orchestrator/process/output_file.h"
 #include "orchestrator/store/collect.h"
 #include "orchestrator/store/model_cache.h"
@@ -176,30 +176,16 @@ class Compilation {
   }
 
   Result<OutputFile> regular_output() const {
-    if (is_copied()) return OutputFile::create(scratch_->file("product"));
-    const bool is_written_elsewhere = request_.services.contains(plan_.stages.back().name);
-    return is_written_elsewhere ? OutputFile::reserve(request_.output)
-                                : OutputFile::create(request_.output);
-  }
-
-  Result<bool> run_with_services(const OutputFile& output, const StageDone& done) const {
-    const ServiceChoice choice{request_.services,     request_.service_keys, request_.store,
-                               request_.heartbeat_ms, request_.error_json,   request_.sandbox};
-    // Jobs in a sandbox do not reach files that this process has open.
-    const bool is_confined =
-        request_.sandbox && !request_.services.contains(plan_.stages.back().name);
-    const std::string product =
-        is_confined ? scratch_->file("sent-product") : output.path_for_others();
-    SLUICE_ASSIGN(const bool succeeded,
-                  run_over_services(plan_.stages, product, scratch_->path(), choice, done));
-    if (!succeeded || !is_confined) return succeeded;
-    SLUICE_ASSIGN(const MappedFile model, MappedFile::open(product));
-    SLUICE_TRY(write_descriptor(output.descriptor(), model.bytes()));
-    return true;
+    return OutputFile::create(is_copied() ? scratch_->file("product") : request_.output);
   }
 
   Result<bool> run_stages(Store& store, OutputFile& output, const StageDone& done) const {
-    if (request_.transport == Transport::kZmq) return run_with_services(output, done);
+    const WorkerChoice choice{.endpoints = request_.services,
+                              .keys = request_.service_keys,
+                              .store = request_.store,
+                              .folder = scratch_->path(),
+                              .sandbox = request_.sandbox};
+    WorkerStages workers(choice);
     OrderedStages work{.stages = plan_.stages,
                        .folder = scratch_->path(),
                        .store = asks_store_ ? &store : nullptr,
@@ -208,6 +194,12 @@ class Compilation {
     if (!request_.farm.endpoint.empty()) {
       work.make_kernels = [this, &store](const std::vector<Digest>& keys) {
         return make_kernels_on_farm(store, keys);
+      };
+    }
+    if (request_.transport == Transport::kZmq) {
+      SLUICE_TRY(workers.start(plan_.stages));
+      work.start = [&workers](const StageRun& stage, const StageFiles& files) {
+        return workers.run(stage, files);
       };
     }
     return run_in_order(work, {}, output, done);

@@ -36,8 +36,7 @@ struct CompileRequest {
   std::string stats;                 // JSON file; empty: none
   Transport transport = Transport::kPipe;
   ConnectorKeys service_keys;
-  std::map<std::string, std::string> services;  // endpoint by stage, of services that run already
-  uint32_t heartbeat_ms = 1000;
+  std::map<std::string, std::string> services;  // endpoint by stage, of workers that run already
   std::optional<Sandbox> sandbox;  // limits; empty: the stages run without
   bool shows_plan = false;         // and runs no stage but, with a store, the import
   bool quiet = false;              // no progress lines, no warnings

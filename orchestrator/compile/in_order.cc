@@ -142,6 +142,11 @@ class InOrder {
     std::vector<std::string> more;
     if (product.is_of_earlier && !work_.model.empty()) more.push_back("--model=" + work_.model);
     const std::string input = product.is_own_input ? std::string() : product.file;
+    if (work_.start) {
+      StageRun whole = stage;
+      whole.options.insert(whole.options.end(), more.begin(), more.end());
+      return work_.start(whole, {.input = input, .output = file});
+    }
     return is_last(i) ? run_over_file(stage, more, input, output_.descriptor())
                       : run_to_file(stage, more, input, file);
   }

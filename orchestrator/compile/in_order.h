@@ -22,6 +22,13 @@ struct GraphProduct {
   bool is_own_input = false;   // the stage after it names the file itself
 };
 
+struct StageFiles {
+  std::string input;   // for its standard input; empty: it names its input itself
+  std::string output;  // for its standard output
+};
+// Runs a stage to its end. Errors: those of starting it.
+using StartStage = std::function<Result<StageReport>(const StageRun&, const StageFiles&)>;
+
 struct OrderedStages {
   std::vector<StageRun> stages;
   std::string folder;      // for graphs that are being made
@@ -33,6 +40,7 @@ struct OrderedStages {
   // the store does not have, before subgraph-optimize runs, which generates what is missing then.
   // An error ends the compile.
   std::function<Result<void>(const std::vector<Digest>& keys)> make_kernels = {};
+  StartStage start = {};  // unless set, each stage is a process of this machine
 };
 
 // Finds or runs the stages; the import always runs: it hashes the constants, and finds the files

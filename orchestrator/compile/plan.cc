@@ -6,6 +6,7 @@
 #include "common/base/files.h"
 #include "common/base/options.h"
 #include "common/base/weights_place.h"
+#include "common/wire/endpoint.h"
 #include "orchestrator/compile/sandbox.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/process/programs.h"
@@ -72,12 +73,13 @@ bool verifies(const CompileRequest& request) {
 class Planner {
  public:
   Planner(const CompileRequest& request, const CompileSteps& steps, const CompilePlaces& places)
-      : request_(request), places_(places) {
+      : request_(request), places_(places), segments_(request.segments) {
     plan_.steps = steps;
   }
 
   Result<CompilePlan> plan() {
     asks_store_ = asks_store(request_, plan_.steps);
+    if (segments_.empty() && sends_files(request_)) segments_ = "inline";
     plan_.profile = option_value(request_.options, "profile");
     if (plan_.steps.first == 0 && request_.model.empty())
       plan_.model = absolute_path(request_.input);
@@ -119,8 +121,7 @@ class Planner {
     stage.options.insert(stage.options.end(), semantic.begin(), semantic.end());
     if (i == plan_.steps.last && !plan_.steps.last_pass.empty())
       stage.options.push_back("--stop-after=" + plan_.steps.last_pass);
-    if (!request_.segments.empty() && i < kBuild)
-      stage.options.push_back("--segments=" + request_.segments);
+    if (!segments_.empty() && i < kBuild) stage.options.push_back("--segments=" + segments_);
     if (takes_store(i)) stage.options.push_back("--store=" + places_.store);
     if (!request_.model.empty() && i > 0) stage.options.push_back("--model=" + request_.model);
     SLUICE_TRY(add_dump(i, stage));
@@ -129,14 +130,14 @@ class Planner {
     if (i == kBuild && plan_.steps.builds() &&
         (asks_for_weight_files(request_) || plan_.steps.first > 0))
       stage.options.push_back("--weights-beside=" + model_name(request_));
-    if (request_.sandbox) SLUICE_TRY(confine(i, stage));
+    if (request_.sandbox || request_.transport == Transport::kZmq) SLUICE_TRY(confine(i, stage));
     return stage;
   }
 
   // Kernels are in the store, and other constants when graphs are to have none.
   bool takes_store(size_t i) const {
     return !places_.store.empty() &&
-           (!asks_store_ || !request_.dump_dir.empty() || !request_.segments.empty() ||
+           (!asks_store_ || !request_.dump_dir.empty() || !segments_.empty() ||
             !plan_.steps.builds() || kStageNames[i] == "subgraph-optimize" || i == kBuild);
   }
 
@@ -159,7 +160,7 @@ class Planner {
   }
 
   Result<void> confine(size_t i, StageRun& stage) const {
-    Sandbox sandbox = *request_.sandbox;
+    Sandbox sandbox = request_.sandbox.value_or(Sandbox());  // a worker has limits of its own
     allow_model(request_.input, sandbox);
     allow_options(request_.options.semantic, sandbox);  // others read them, too
     allow_options(stage.options, sandbox);
@@ -174,7 +175,7 @@ class Planner {
     }
     const bool keeps_constants =
         takes_store(i) && (!asks_store_ || !request_.dump_dir.empty() ||
-                           !request_.segments.empty() || !plan_.steps.builds());
+                           !segments_.empty() || !plan_.steps.builds());
     if (keeps_constants && !request_.shows_plan)
       SLUICE_TRY(allow_constants(places_.store, sandbox));
     stage.sandbox = std::move(sandbox);
@@ -184,6 +185,7 @@ class Planner {
   const CompileRequest& request_;
   const CompilePlaces& places_;
   CompilePlan plan_;
+  std::string segments_;  // --segments; empty: not given
   bool asks_store_ = false;
   bool is_seen_ = false;  // somebody wants to see the stages work, or the graphs that they make
 };
@@ -206,8 +208,13 @@ Result<CompilePlan> plan_compile(const CompileRequest& request, const CompileSte
 }
 
 bool asks_store(const CompileRequest& request, const CompileSteps& steps) {
-  if (request.transport == Transport::kZmq) return false;
   return !request.farm.endpoint.empty() || (!request.store.empty() && steps.first == 0);
+}
+
+bool sends_files(const CompileRequest& request) {
+  return std::ranges::any_of(request.services, [](const auto& service) {
+    return ipc_path(service.second).empty();
+  });
 }
 
 bool asks_for_weight_files(const CompileRequest& request) {

@@ -46,6 +46,9 @@ Result<CompilePlan> plan_compile(const CompileRequest& request, const CompileSte
 // Returns whether stages run one after the other, with a store: for their products, or the kernels
 // that a farm makes.
 bool asks_store(const CompileRequest& request, const CompileSteps& steps);
+// Returns whether a stage runs at a worker to which files are sent, which finds nothing of the
+// user's: constants then travel with the graphs.
+bool sends_files(const CompileRequest& request);
 // Returns whether weights go into files beside the compiled model.
 bool asks_for_weight_files(const CompileRequest& request);
 // Returns the name that the compiled model gets; files of its weights are beside that.

@@ -1,24 +1,20 @@
 #include "orchestrator/compile/stats.h"
 
 #include "common/base/files.h"
-#include "control.pb.h"
 
 namespace sluice {
 namespace {
 
-Json pass_json(const pb::PassStat& pass) {
-  Json json;
-  json.set("name", pass.name());
-  json.set("ms", pass.seconds() * 1e3);
-  json.set("nodes_before", static_cast<uint64_t>(pass.nodes_before()));
-  json.set("nodes_after", static_cast<uint64_t>(pass.nodes_after()));
-  json.set("changed", pass.changed());
-  json.set("visits", static_cast<uint64_t>(pass.visits()));
-  Json work{Json::Object{}};
-  for (const pb::WorkCount& count : pass.work())
-    work.set(count.name(), static_cast<uint64_t>(count.count()));
-  json.set("work", std::move(work));
-  return json;
+// Members of a stage's statistics that are those of the whole compile, too.
+constexpr std::string_view kTaken[] = {"waiting_ms",     "reading_ms",     "work_ms", "writing_ms",
+                                       "reading_visits", "writing_visits", "passes"};
+
+std::optional<uint64_t> nodes_after(const Json& passes) {
+  const Json::Array* const all = passes.as_array();
+  const Json* const nodes =
+      all == nullptr || all->empty() ? nullptr : all->back().find("nodes_after");
+  const int64_t* const count = nodes == nullptr ? nullptr : nodes->as_int();
+  return count == nullptr ? std::nullopt : std::optional(static_cast<uint64_t>(*count));
 }
 
 }  // namespace
@@ -33,23 +29,16 @@ Result<StageStats> stage_stats(const std::string& name, const StageReport& repor
   }
   stats.json.set("ms", report.seconds * 1e3);
   stats.json.set("bytes", report.bytes);
-  Result<std::string> text = read_text(path);
+  const Result<std::string> text = read_text(path);
   if (!text) return stats;
-  pb::PassStats message;
-  if (!message.ParseFromString(*text))
+  const Result<Json> own = json_parse(*text);
+  const Json* const passes = own ? own->find("passes") : nullptr;
+  if (passes == nullptr)
     return make_error(ErrorCode::kBadFile, "the statistics that {} wrote cannot be read", name);
-  if (message.passes_size() > 0)
-    stats.nodes = message.passes(message.passes_size() - 1).nodes_after();
+  stats.nodes = nodes_after(*passes);
   if (stats.nodes) stats.json.set("nodes", *stats.nodes);
-  stats.json.set("waiting_ms", message.waiting_seconds() * 1e3);
-  stats.json.set("reading_ms", message.reading_seconds() * 1e3);
-  stats.json.set("work_ms", message.work_seconds() * 1e3);
-  stats.json.set("writing_ms", message.writing_seconds() * 1e3);
-  stats.json.set("reading_visits", static_cast<uint64_t>(message.reading_visits()));
-  stats.json.set("writing_visits", static_cast<uint64_t>(message.writing_visits()));
-  Json passes{Json::Array{}};
-  for (const pb::PassStat& pass : message.passes()) passes.push(pass_json(pass));
-  stats.json.set("passes", std::move(passes));
+  for (const std::string_view member : kTaken)
+    if (const Json* value = own->find(member)) stats.json.set(std::string(member), *value);
   return stats;
 }
 

@@ -21,8 +21,8 @@ struct StageStats {
   std::optional<uint64_t> nodes;
 };
 
-// Reads the PassStats message (schemas/control.proto) that the stage wrote to `path`; without such
-// a file, only the measurements of the orchestrator.
+// Reads the statistics that the stage wrote to `path`, with --stats; without such a file, only the
+// measurements of the orchestrator. Errors: kBadFile.
 Result<StageStats> stage_stats(const std::string& name, const StageReport& report,
                                const std::string& path);
 

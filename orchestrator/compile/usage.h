@@ -69,8 +69,6 @@ Non-semantic options: they do not change the product.
   --key=FILE             For services that have keys: our own secret key, NAME.key of sluice farm
                          keygen.
   --peer-key=FILE        The public key of these services, NAME.pub.
-  --heartbeat=MS         How often a service shows that it lives; five times missed are its end
-                         [default: 1000].
   --sandbox              Run each stage in a sandbox: no network, no other process, no file but its
                          inputs; docs/security.md. A limit asks for it, too.
   --sandbox-memory=N     Most bytes of memory of a stage; those of the machine unless said

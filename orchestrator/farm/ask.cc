@@ -1,7 +1,7 @@
 #include "orchestrator/farm/ask.h"
 
 #include "common/wire/channel.h"
-#include "common/wire/client.h"
+#include "common/wire/failure.h"
 #include "orchestrator/process/process.h"
 
 namespace sluice {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/graphfile/header.h"
-#include "common/wire/client.h"
+#include "common/wire/failure.h"
 #include "orchestrator/farm/farm_status.h"
 #include "orchestrator/farm/free_space.h"
 #include "orchestrator/farm/roles.h"

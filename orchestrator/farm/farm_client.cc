@@ -12,7 +12,7 @@
 #include "common/base/readable_text.h"
 #include "common/graphfile/header.h"
 #include "common/wire/channel.h"
-#include "common/wire/client.h"
+#include "common/wire/failure.h"
 #include "orchestrator/farm/artifacts.h"
 #include "orchestrator/farm/farm_job.h"
 #include "orchestrator/farm/random_id.h"
@@ -54,7 +54,8 @@ class FarmRun {
 
   Result<void> run() {
     for (const Digest& key : unsent_) events_.began(key);
-    while (!open_.empty() && !is_stopped_ && !interrupted()) SLUICE_TRY(turn());
+    while (!open_.empty() && !is_stopped_ && !interrupted() && !provider_.is_over())
+      SLUICE_TRY(turn());
     send_beat(true);
     return {};
   }
@@ -198,6 +199,7 @@ class FarmRun {
       failure->results = {};
       failure->results.add("code", fmt::format("{}", end.exit_code()));
       failure->results.add("text", end.error());
+      if (end.signal() != 0) failure->results.add("signal", fmt::format("{}", end.signal()));
       store_.keep_failure(*failure);
     }
     report_end(key);
@@ -281,7 +283,9 @@ class FarmRun {
   }
 
   Result<void> check_life(FarmClock::time_point now) {
-    if (has_heard_ && !is_silent_ && now - last_heard_ > kFarmHeartbeat * kMissedHeartbeats) {
+    const bool is_worker = provider_.listener == FarmListener::kWorker;
+    const bool is_waited_for = has_heard_ && !is_worker;
+    if (is_waited_for && !is_silent_ && now - last_heard_ > kFarmHeartbeat * kMissedHeartbeats) {
       is_silent_ = true;
       events_.waiting(
           fmt::format("the dispatcher at '{}' does not answer; it is waited for, up to "
@@ -289,11 +293,13 @@ class FarmRun {
                       provider_.endpoint, kDispatcherPatience.count()));
     }
     const auto patience =
-        has_heard_ ? milliseconds(kDispatcherPatience) : kFarmHeartbeat * kMissedHeartbeats;
+        is_waited_for ? milliseconds(kDispatcherPatience) : kFarmHeartbeat * kMissedHeartbeats;
     if (now - last_heard_ < patience) return {};
-    return make_error(ErrorCode::kPeerLost, "no dispatcher answers at '{}' for {} s",
-                      provider_.endpoint, std::chrono::duration_cast<seconds>(patience).count())
-        .with_hint("sluice farm --bind starts one; docs/farm.md");
+    return make_error(ErrorCode::kPeerLost, "no {} answers at '{}' for {} s",
+                      is_worker ? "worker" : "dispatcher", provider_.endpoint,
+                      std::chrono::duration_cast<seconds>(patience).count())
+        .with_hint(is_worker ? "sluice worker --listen starts one; docs/transports.md"
+                             : "sluice farm --bind starts one; docs/farm.md");
   }
 
   const FarmProvider& provider_;

@@ -5,17 +5,21 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <span>
 
 #include "common/base/digest.h"
 #include "common/base/parallel.h"
 #include "common/base/program.h"
+#include "common/sandbox/sandbox_options.h"
 #include "common/wire/endpoint.h"
 #include "common/wire/keys.h"
 #include "orchestrator/compile/sandbox.h"
+#include "orchestrator/compile/stages.h"
 #include "orchestrator/farm/artifacts.h"
 #include "orchestrator/farm/ask.h"
 #include "orchestrator/farm/dispatcher.h"
 #include "orchestrator/farm/farm_status.h"
+#include "orchestrator/farm/stage_worker.h"
 #include "orchestrator/farm/worker.h"
 #include "orchestrator/process/process.h"
 #include "orchestrator/process/programs.h"
@@ -24,6 +28,7 @@ namespace sluice {
 namespace {
 
 constexpr char kFarm[] = "sluice-farm";
+constexpr int64_t kMaxSlots = 1000;  // and threads
 
 Result<int64_t> number_of(const CommandLine& line, const char* name, int64_t low, int64_t high) {
   const std::string text = line.text(name);
@@ -200,13 +205,62 @@ Result<PeerServerRequest> peer_server_request(const CommandLine& line) {
   return request;
 }
 
+// Options of a worker that has a dispatcher, and of one that listens.
+constexpr const char* kOfDispatched[] = {"--peer-key", "--bind", "--reached-at", "--threads",
+                                         "--idle-exit"};
+constexpr const char* kOfListening[] = {"--stage", "--max-frame"};
+
+Result<void> check_unused(const CommandLine& line, std::span<const char* const> names,
+                          const char* of) {
+  for (const char* const name : names)
+    if (line.has(name)) return make_error(ErrorCode::kUsage, "{} is for {}", name, of);
+  return {};
+}
+
+Result<size_t> slots_of(const CommandLine& line) {
+  SLUICE_ASSIGN(const int64_t slots, number_of(line, "--slots", 0, kMaxSlots));
+  return static_cast<size_t>(thread_count(slots));
+}
+
+Result<int> listen(const CommandLine& line) {
+  SLUICE_TRY(check_unused(line, kOfDispatched, "a worker with --connect"));
+  StageWorkerRequest request{.stage = line.text("--stage"),
+                             .endpoint = line.text("--listen"),
+                             .keys = {.key = line.text("--key"),
+                                      .allowed = line.text("--allow-keys"),
+                                      .is_insecure = line.flag("--insecure")},
+                             .store = line.has("--store") ? absolute(line.text("--store")) : "",
+                             .max_input_bytes = kMaxFrameBytes,
+                             .log_level = log_level(line)};
+  const bool is_stage = std::ranges::find(kStageNames, request.stage) != kStageNames.end();
+  if (!request.stage.empty() && !is_stage) {
+    return make_error(ErrorCode::kBadOption, "--stage is '{}', expected one of {}", request.stage,
+                      fmt::join(kStageNames, ", "));
+  }
+  SLUICE_ASSIGN(request.log_json, logs_json(line));
+  SLUICE_ASSIGN(request.slots, slots_of(line));
+  if (line.has("--max-frame")) {
+    SLUICE_ASSIGN(const int64_t bytes, number_of(line, "--max-frame", 1, INT64_MAX));
+    request.max_input_bytes = static_cast<uint64_t>(bytes);
+  }
+  if (line.flag("--no-sandbox")) return run_stage_worker(request);
+  SLUICE_ASSIGN(request.sandbox, sandbox_of_options([&](std::string_view option) {
+                  const std::string name = "--" + std::string(option);
+                  return line.has(name) ? line.text(name) : std::string();
+                }));
+  return run_stage_worker(request);
+}
+
 }  // namespace
 
 Result<int> run_worker_command(const CommandLine& line) {
+  if (line.has("--listen")) return listen(line);
+  SLUICE_TRY(check_unused(line, kOfListening, "a worker with --listen"));
   WorkerRequest request{.endpoint = line.text("--connect"),
                         .keys = connector_keys(line),
                         .serve = {},
-                        .store = absolute(line.text("--store")),
+                        .store = absolute(line.has("--store") ? line.text("--store")
+                                                              : std::string("worker-store")),
                         .idle_seconds = {},
                         .job_options = {},
                         .log_level = log_level(line)};
@@ -216,9 +270,12 @@ Result<int> run_worker_command(const CommandLine& line) {
   SLUICE_ASSIGN(const auto sandbox, sandbox_asked_for(line));
   if (sandbox) request.job_bytes = sandbox->memory_bytes;
   SLUICE_ASSIGN(request.serve, peer_server_request(line));
-  SLUICE_ASSIGN(const int64_t slots, number_of(line, "--slots", 0, 1000));
-  SLUICE_ASSIGN(const int64_t threads, number_of(line, "--threads", 0, 1000));
-  request.slots = thread_count(slots);
+  SLUICE_ASSIGN(const size_t slots, slots_of(line));
+  request.slots = static_cast<int64_t>(slots);
+  int64_t threads = 0;
+  if (line.has("--threads")) {
+    SLUICE_ASSIGN(threads, number_of(line, "--threads", 0, kMaxSlots));
+  }
   request.threads = threads > 0 ? threads : std::max<int64_t>(1, thread_count(0) / request.slots);
   if (line.has("--idle-exit")) {
     SLUICE_ASSIGN(const int64_t seconds, number_of(line, "--idle-exit", 0, 1'000'000));

@@ -57,10 +57,12 @@ Options:
   --version            Print the release.
 )";
 
-inline constexpr char kWorkerUsage[] = R"(Runs jobs that a dispatcher, sluice farm, gives it.
+inline constexpr char kWorkerUsage[] =
+    R"(Runs jobs that a dispatcher, sluice farm, gives it, or stages for clients that connect.
 
 Usage:
   sluice-worker [options] --connect=ENDPOINT
+  sluice-worker [options] [--stage=STAGE] --listen=ENDPOINT
   sluice-worker (--help | --version)
 
 Each job is a process. What it reads is brought into the worker's store, and stays there. SIGTERM
@@ -68,17 +70,26 @@ lets what runs end and gives the other jobs back; a second one ends the worker a
 
 Options:
   --connect=ENDPOINT   The dispatcher's: tcp://HOST:PORT or ipc://PATH.
+  --listen=ENDPOINT    Run stages for sluice compile --transport zmq, without a dispatcher; at
+                       ipc://PATH, for this user, or tcp://ADDRESS:PORT. docs/transports.md.
+  --stage=STAGE        With --listen: run this stage alone.
+  --max-frame=BYTES    With --listen: most bytes of one input that is sent, 1 GiB unless said
+                       otherwise.
   --key=FILE           Our own secret key, NAME.key of sluice farm keygen.
   --peer-key=FILE      The NAME.pub of the dispatcher.
   --bind=ENDPOINT      Give artifacts to other workers at tcp://ADDRESS:PORT or ipc://PATH, so that
                        the dispatcher sends each about once. PORT "*" is any free one.
   --reached-at=ENDPOINT  The endpoint for other workers, where it is not that of --bind.
   --allow-keys=DIR     With --bind: let those workers connect whose NAME.pub is in DIR or
-                       DIR/workers. The folder may change at any time.
-  --insecure           With --bind: listen without keys at a port of this machine, 127.0.0.1.
-  --store=DIR          Keep inputs and products in DIR, a store [default: worker-store].
+                       DIR/workers; with --listen, all clients whose NAME.pub is in DIR. The folder
+                       may change at any time.
+  --insecure           With --bind or --listen: listen without keys at a port of this machine,
+                       127.0.0.1.
+  --store=DIR          Keep inputs and products in DIR, a store; worker-store unless said otherwise,
+                       and with --listen a folder that ends with the worker.
   --slots=N            Run up to N jobs at the same time; 0 means one per usable core [default: 0].
-  --threads=N          Threads of each job; 0 shares the usable cores among the slots [default: 0].
+  --threads=N          Threads of each job; 0, and none given, share the usable cores among the
+                       slots.
   --idle-exit=S        End after S seconds without work.
   --no-sandbox         Run the stages of jobs without a sandbox; docs/security.md.
   --sandbox-memory=N   Bytes of memory that a stage may have; those of the machine unless said

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/wire/client.h"
+#include "common/wire/failure.h"
 #include "orchestrator/farm/farm_job.h"
 
 namespace sluice {

@@ -1,6 +1,6 @@
 #include "orchestrator/farm/roles.h"
 
-#include "common/wire/client.h"
+#include "common/wire/failure.h"
 
 namespace sluice {
 namespace {

@@ -13,7 +13,7 @@
 #include "common/sandbox/sandbox.h"
 #include "common/store/build_id.h"
 #include "common/wire/channel.h"
-#include "common/wire/client.h"
+#include "common/wire/failure.h"
 #include "common/wire/endpoint.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/farm/farm_job.h"

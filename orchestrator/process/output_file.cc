@@ -28,14 +28,6 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
   return file;
 }
 
-Result<OutputFile> OutputFile::reserve(const std::string& path) {
-  OutputFile file(behind_links(path));
-  // This shows now, not after the work, that the folder can be written.
-  SLUICE_ASSIGN(const TemporaryFile trial, TemporaryFile::create(file.path_));
-  file.reserved_ = fmt::format("{}.tmp{}", file.path_, getpid());
-  return file;
-}
-
 OutputFile::~OutputFile() {
   if (!reserved_.empty()) unlink(reserved_.c_str());
 }

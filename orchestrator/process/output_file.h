@@ -15,9 +15,6 @@ namespace sluice {
 class OutputFile {
  public:
   static Result<OutputFile> create(const std::string& path);
-  // Does the same for a file that a process elsewhere writes, which does not see our descriptors:
-  // path_for_others() is a name that does not exist yet.
-  static Result<OutputFile> reserve(const std::string& path);
   OutputFile(OutputFile&& other) noexcept
       : path_(std::move(other.path_)),
         reserved_(std::exchange(other.reserved_, {})),
@@ -37,7 +34,7 @@ class OutputFile {
  private:
   explicit OutputFile(std::string path) : path_(std::move(path)) {}
   std::string path_;
-  std::string reserved_;
+  std::string reserved_;  // a link to a file that was taken
   std::optional<TemporaryFile> temporary_;
   Descriptor special_;  // a device or a pipe
 };

@@ -294,7 +294,7 @@ class Services(KeyCase):
         make_model(self.path("a.onnx"))
 
     def serve(self, *options, endpoint="tcp://127.0.0.1:*"):
-        service = Process(self, "sluice-optimize", "--serve", endpoint, "--allow-path", self.folder,
+        service = Process(self, "sluice-optimize", "--serve", endpoint,
                           *(options or self.listener()))
         service.endpoint = service.wait_for(r"serves .*?(\S+://\S+)\n").group(1)
         return service
@@ -319,11 +319,11 @@ class Services(KeyCase):
                              "--peer-key is not its key"),
                             ([], "it wants keys")):
             text = self.compile(3, service, *keys)
-            self.assertIn("SL8009: sluice-optimize at " + service.endpoint, text)
+            self.assertIn(f"SL8009: sluice-optimize: {service.endpoint}: ", text)
             self.assertIn(words, text)
             self.assertEqual(text.count("error"), 1, text)
-        service.wait_for("warning peer refused: its key is not allowed key=.* address=127.0.0.1")
-        service.wait_for("peer refused: it (has no key|left before)")
+        service.wait_for("peer refused key=.* address=127.0.0.1 why=its key is not allowed")
+        service.wait_for("peer refused key= address= why=it (has no key|left before)")
         self.compile(0, service, *self.keys("alice"))
         os.remove(self.path("allowed/clients/alice.pub"))
         self.compile(3, service, *self.keys("alice"))

@@ -201,7 +201,7 @@ class Orchestrator(unittest.TestCase):
                  "--dump-dir", self.path("dump"), "--stats", self.path("stats.json"),
                  "--verify=each",
                  "--max-constant-bytes=1000", "--error-format=text", "--progress=text", "--model=m",
-                 "--external-dir=d", "--annotate=a", "--transport=pipe", "--heartbeat=1000",
+                 "--external-dir=d", "--annotate=a", "--transport=pipe",
                  "--stop-after=build:p", "--strict", "--quiet", "--segments=inline",
                  "--graph-key=k",
                  *("--skip=%s:p" % stage for stage in STAGES),

@@ -235,28 +235,27 @@ class ServiceCase(Case):
 
 class Services(ServiceCase):
     def test_tell_what_holds(self):
-        self.assertIn("serves jobs in a sandbox (rlimits", self.serve("build")[1])
+        self.assertIn("serves jobs of sluice-build in a sandbox (rlimits", self.serve("build")[1])
         self.assertNotIn("sandbox", self.serve("optimize", "--no-sandbox")[1])
 
     def test_give_the_same_bytes(self):
         expected = self.made("-q")
         for options in ([], ["--no-sandbox"]):
-            uses = [self.serve(stage, "--allow-path", self.folder, *options)[2]
+            uses = [self.serve(stage, *options)[2]
                     for stage in STAGES]
             self.assertEqual(self.made("-q", *(word for use in uses for word in use[1:]),
                                        "--transport=zmq"), expected)
 
     def test_keep_kernels(self):
         store = self.path("store")
-        _, _, use = self.serve("subgraph-optimize", "--allow-path", self.folder, "--store", store)
+        _, _, use = self.serve("subgraph-optimize", "--store", store)
         self.made("-q", "--store", store, *use)
         kinds = [bytes_of(os.path.join(folder, name)).splitlines()[1]
                  for folder, _, names in os.walk(os.path.join(store, "records")) for name in names]
         self.assertIn(b"kernel", kinds)
 
     def test_jobs_have_limits(self):
-        process, _, use = self.serve("subgraph-optimize", "--allow-path", self.folder,
-                                     "--sandbox-memory=12000000")
+        process, _, use = self.serve("subgraph-optimize", "--sandbox-memory=12000000")
         for _ in range(2):  # the service stays up
             result = self.compile("-o", self.out, "-q", *use)
             self.assertEqual(result.returncode, 5)
@@ -282,7 +281,7 @@ class EvilJobs(ServiceCase):
             self.environment = clean
 
     def test_get_nowhere(self):
-        process, line, use = self.serve("optimize", "--allow-path", self.path("models"))
+        process, line, use = self.serve("optimize")
         if "seccomp" not in line:
             self.skipTest("SKIPPED: this machine has no seccomp: " + line)
         reported = []

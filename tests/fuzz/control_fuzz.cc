@@ -1,15 +1,15 @@
-// Takes control frames: a request as a service reads it, an answer as a client reads it, a message
-// of the farm as its programs read it, and a failure header as the next program of a pipe reads it.
+// Takes control frames: a message of the farm as its programs read it, the record of a run of a
+// stage as worker and client read it, and a failure header as the next program of a pipe reads it.
 // The first byte of the input selects one; each frame has its length before it, in two bytes.
 #include <algorithm>
 #include <vector>
 
 #include "common/base/failure_header.h"
 #include "common/base/memory.h"
-#include "common/base/options.h"
-#include "common/wire/client.h"
+#include "common/graphfile/header.h"
+#include "common/wire/failure.h"
 #include "common/wire/farm_frames.h"
-#include "common/wire/messages.h"
+#include "orchestrator/compile/sent_stage.h"
 #include "orchestrator/farm/farm_job.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -28,25 +28,28 @@ std::vector<Payload> frames_of(std::span<const std::byte> bytes) {
   return frames;
 }
 
-void read_request(std::vector<Payload> frames) {
-  const auto request = within_memory([&] { return wire::parse_request(std::move(frames)); });
-  if (!request) return fuzz::expect_unsupported_reason(request.error());
-  Options options;
-  for (const pb::Setting& setting : request->job.options()) {
-    if (auto set = options.set(setting.name(), setting.value()); !set)
-      fuzz::expect_unsupported_reason(set.error());
-  }
-}
-
-void read_answer(std::vector<Payload> frames) {
-  const auto answer = within_memory([&] { return wire::parse_answer(std::move(frames), "1"); });
-  if (!answer) return fuzz::expect_unsupported_reason(answer.error());
-  if (!answer->reply.has_result()) return;
-  const Error error =
-      failure_error(answer->reply.result().error());  // printed by the client, whatever it contains
-  if (error_text(error).find('\x1b') != std::string::npos)
-    fuzz::finding("a peer writes to the terminal", error_text(error));
-  static_cast<void>(error_json(error));
+// The record of a run of a stage, as a worker and a client read it: what it names must be inside of
+// what was asked for.
+void read_stage(std::string fields) {
+  const std::string text = "sluice record 1\nstage\nstage optimize\nrelease " + version_text() +
+                           "\n" + std::move(fields);
+  const auto record = parse_record(text + "sum " + digest_hex(sha256(text)) + "\n");
+  if (!record) return;
+  static_cast<void>(artifacts_read(*record));
+  Store store("");
+  const SentStage asked{.run = {.name = "optimize",
+                                .program = "",
+                                .options = {"--dump-dir=/nowhere/d", "--opt-level=O3"},
+                                .input = "-"},
+                        .input = "",
+                        .output = "/nowhere/output"};
+  const auto made = within_memory([&] { return take_made(asked, *record, store); });
+  if (!made) fuzz::expect_unsupported_reason(made.error());
+  const auto sent = within_memory([&]() -> Result<void> {
+    SLUICE_TRY(sent_stage_of(*record, {.names_files = true}, store));
+    return {};
+  });
+  if (!sent) fuzz::expect_unsupported_reason(sent.error());
 }
 
 void read_job(const std::string& record) {
@@ -74,7 +77,9 @@ void read_farm_message(std::vector<Payload> frames) {
   for (const pb::JobEnd& end : message.ended().jobs())
     static_cast<void>(parse_record(end.record()));
   static_cast<void>(parse_record(message.done().end().record()));
-  static_cast<void>(error_text(failure_error(message.refused())));
+  const Error refused = failure_error(message.refused());  // printed, whatever it contains
+  if (error_text(refused).find('\x1b') != std::string::npos)
+    fuzz::finding("a peer writes to the terminal", error_text(refused));
   static_cast<void>(listed_digests(std::as_bytes(std::span(message.status().json()))));
 }
 
@@ -84,11 +89,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const auto bytes = fuzz::bytes_of(data, size).subspan(1);
   if (data[0] == 0) {
-    read_request(frames_of(bytes));
-  } else if (data[0] == 1) {
-    read_answer(frames_of(bytes));
-  } else if (data[0] == 2) {
     read_farm_message(frames_of(bytes));
+  } else if (data[0] == 1) {
+    read_stage({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   } else {
     static_cast<void>(error_text(failure_read(bytes)));
   }

@@ -201,22 +201,24 @@ def models():
 
 
 def control_frames():
-    """Requests (0), answers (1) and failure headers (2), as control_fuzz.cc takes them; fields
-    written by hand: no Python module of control.proto is needed."""
+    """Messages of the farm (0), records of runs of stages (1) and failure headers (2), as
+    control_fuzz.cc takes them; fields written by hand: no Python module of farm.proto is needed."""
     def field(number, content):
         return bytes([number << 3 | 2, len(content)]) + content
 
     def frames(kind, *parts):
         return bytes([kind]) + b"".join(struct.pack("<H", len(part)) + part for part in parts)
 
-    job = field(1, b"optimize") + field(2, field(1, b"opt-level") + field(2, b"O1"))
     failure = (b"\x08\xeb\x07" + field(2, b"a file is damaged") + field(3, b"look again") +
                field(4, b"a.sg"))
-    return {"request": frames(0, b"7", job, b"SLUICEG1"),
-            "request-file": frames(0, b"7", job + field(3, b"/a.sg") + field(4, b"/b.sg")),
-            "heartbeat": frames(1, b"1", field(1, b"\x10\x01")),
-            "done": frames(1, b"1", field(2, b"\x08\x00" + field(4, b"words")), b"graph"),
-            "failed": frames(1, b"1", field(2, b"\x08\x03" + field(2, failure))),
+    end = field(1, bytes(32)) + b"\x10\x03" + field(4, b"words")
+    run = (b"option --opt-level=O3\nnames <stdin> /a.sg\nnames <stdout> /b.sg\n"
+           b"reads --annotate " + 64 * b"0" + b" x.txt\nmakes --dump-dir d\n"
+           b"\nmade.0 " + 64 * b"1" + b"\npath.0 --dump-dir d/x.txt\n")
+    return {"heartbeat": frames(0, b"", field(1, b"")),
+            "refused": frames(0, b"", field(2, failure)),
+            "ended": frames(0, b"", field(6, field(2, end))),
+            "stage": b"\x01" + run,
             "failure-header": b"\x02SLUICEFL" + bytes(120)}
 
 

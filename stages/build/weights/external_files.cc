@@ -32,7 +32,6 @@ OmFiles ExternalFiles::files() {
 
 Result<void> ExternalFiles::open() {
   const WeightsPlace place = weights_place(behind_links(model_name(args_)));
-  if (args_.may_read) SLUICE_TRY(args_.may_read(place.folder));
   SLUICE_TRY(make_directories(place.folder));
   if (external_weight(args_.options) == ExternalWeight::kShared) {
     shared_.emplace(place);

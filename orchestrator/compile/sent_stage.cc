@@ -1,0 +1,380 @@
+#include "orchestrator/compile/sent_stage.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <random>
+
+#include "common/base/files.h"
+#include "common/base/options.h"
+#include "common/base/store.h"
+#include "common/base/weights_place.h"
+#include "common/graphfile/header.h"
+#include "common/sandbox/sandbox_options.h"
+#include "orchestrator/process/programs.h"
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Places of files that no option names.
+constexpr std::string_view kOwnInput = "<in>", kInput = "<stdin>", kOutput = "<stdout>";
+// Options that name what the stage writes.
+constexpr std::string_view kWritten[] = {"--dump-dir", "--stats", "--weights-beside"};
+// Options that a job cannot have: those of services, and those that do other work.
+constexpr std::string_view kNotOfJobs[] = {
+    "serve",   "max-frame",   "jobs",          "key",          "allow-keys",
+    "insecure", "no-sandbox", "sandbox-memory", "sandbox-seconds", "sandbox-file-bytes",
+    "kernel",  "kernels",     "propose-sizes", "split",        "new-kernels"};
+constexpr std::string_view kStore = "--store";
+constexpr size_t kHexDigits = 64;
+
+bool is_written(std::string_view option) {
+  return std::ranges::find(kWritten, option) != std::end(kWritten);
+}
+
+// An option as it is typed: "--name=value", or "--name".
+struct Typed {
+  explicit Typed(std::string_view text)
+      : option(text.substr(0, text.find('='))),
+        value(text.substr(std::min(text.find('='), text.size() - 1) + 1)) {}
+  bool is_file() const {
+    return !value.empty() && value != "-" &&
+           (names_file(option.substr(std::min<size_t>(2, option.size()))) ||
+            (option == "--profile" && value.ends_with(".json")));
+  }
+  std::string with(const std::string& other) const { return option + "=" + other; }
+  std::string option, value;
+};
+
+std::string absolute(const std::string& path) {
+  std::error_code failed;
+  const fs::path whole = fs::absolute(path, failed);
+  return failed ? path : whole.lexically_normal().string();
+}
+
+std::string base_name(const std::string& path) { return fs::path(path).filename().string(); }
+
+// Returns the first word of a value, and what comes after the blank.
+std::pair<std::string, std::string> split(const std::string& value) {
+  const size_t blank = std::min(value.find(' '), value.size());
+  return {value.substr(0, blank), value.substr(std::min(blank + 1, value.size()))};
+}
+
+// A file that is sent: "<stdin> 9ab1… name".
+struct Read {
+  std::string place, name;
+  Digest artifact;
+};
+std::optional<Read> read_of(const std::string& value) {
+  const auto [place, rest] = split(value);
+  const auto artifact = digest_from_hex(std::string_view(rest).substr(0, kHexDigits));
+  if (!artifact || rest.size() < kHexDigits + 2) return std::nullopt;
+  const std::string name = rest.substr(kHexDigits + 1);
+  const bool is_plain = base_name(name) == name && name != "." && name != "..";
+  return is_plain ? std::optional(Read{place, name, *artifact}) : std::nullopt;
+}
+
+std::string random_hex() {
+  std::random_device device;
+  std::string text;
+  for (int i = 0; i < 4; ++i) text += fmt::format("{:08x}", device());
+  return text;
+}
+
+// ---- at the client
+
+class Sender {
+ public:
+  Sender(const SentStage& stage, bool names_files, Store& store, Fields& fields)
+      : stage_(stage), names_files_(names_files), store_(store), fields_(fields) {}
+
+  Result<void> send() {
+    fields_.add("stage", stage_.run.name);
+    fields_.add("release", version_text());
+    fields_.add("run", random_hex());
+    if (stage_.run.input != "-") SLUICE_TRY(send_input(kOwnInput, stage_.run.input));
+    if (!stage_.input.empty()) SLUICE_TRY(send_input(kInput, stage_.input));
+    if (names_files_) {
+      fields_.add("names", fmt::format("{} {}", kOutput, absolute(stage_.output)));
+    } else {
+      fields_.add("makes", fmt::format("{} output", kOutput));
+    }
+    for (const std::string& option : stage_.run.options) SLUICE_TRY(send_option(Typed(option)));
+    if (!names_files_ || !stage_.run.sandbox) return {};
+    for (const std::string& path : stage_.run.sandbox->readable)
+      fields_.add("readable", absolute(path));
+    for (const std::string& path : stage_.run.sandbox->writable)
+      fields_.add("writable", absolute(path));
+    return {};
+  }
+
+ private:
+  Result<void> send_input(std::string_view place, const std::string& file) {
+    if (names_files_) return fields_.add("names", fmt::format("{} {}", place, absolute(file))), Result<void>();
+    return send_file(place, file);
+  }
+
+  Result<void> send_file(std::string_view place, const std::string& file) {
+    SLUICE_ASSIGN(const MappedFile map, MappedFile::open(file));
+    const Digest artifact = store_.keep(map.bytes());
+    if (const auto fault = store_.fault())
+      return make_error(ErrorCode::kIo, "'{}' cannot be sent: {}", file, *fault);
+    fields_.add("reads", fmt::format("{} {} {}", place, digest_hex(artifact), base_name(file)));
+    return {};
+  }
+
+  Result<void> send_option(const Typed& typed) {
+    if (!typed.is_file()) {
+      fields_.add("option", typed.value.empty() ? typed.option : typed.with(typed.value));
+    } else if (names_files_) {
+      fields_.add("option", typed.with(absolute(typed.value)));
+    } else if (typed.option == kStore) {
+      fields_.add("store", "of the worker");
+    } else if (is_written(typed.option)) {
+      fields_.add("makes", fmt::format("{} {}", typed.option, base_name(typed.value)));
+    } else if (fs::is_directory(typed.value)) {
+      return make_error(ErrorCode::kBadOption, "{} names a folder, which is not sent to a service",
+                        typed.with(typed.value))
+          .with_hint("give the service an endpoint ipc://PATH, where files are named");
+    } else {
+      return send_file(typed.option, typed.value);
+    }
+    return {};
+  }
+
+  const SentStage& stage_;
+  const bool names_files_;
+  Store& store_;
+  Fields& fields_;
+};
+
+// Returns where something belongs that came as `name` of a place: for the run's output its file,
+// for an option a file or a folder of the value that it was given, and nothing for all others.
+std::optional<std::string> place_of(const SentStage& stage, const std::string& place,
+                                    const std::string& name) {
+  if (place == kOutput && name == "output") return stage.output;
+  const fs::path path(name);
+  if (path.is_absolute() || path.lexically_normal() != path || *path.begin() == "..")
+    return std::nullopt;
+  for (const std::string& option : stage.run.options) {
+    const Typed typed(option);
+    if (typed.option != place || !typed.is_file() || !is_written(place)) continue;
+    const fs::path whole = fs::path(absolute(typed.value)).parent_path() / path;
+    const std::string allowed = place == "--weights-beside"
+                                    ? weights_place(absolute(typed.value)).folder
+                                    : absolute(typed.value);
+    const bool is_inside = whole == allowed || whole.string().starts_with(allowed + "/");
+    return is_inside ? std::optional(whole.string()) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// ---- at the worker
+
+Error bad_job(const std::string& why) {
+  return make_error(ErrorCode::kBadRequest, "the job {}", why);
+}
+
+class Receiver {
+ public:
+  Receiver(const Record& record, const SentPlaces& places, Store& store)
+      : record_(record), places_(places), store_(store) {}
+
+  Result<SentStage> receive() {
+    SLUICE_TRY(take_stage());
+    StageRun& run = sent_.run;
+    run.input = "-";
+    if (places_.limits) run.sandbox = *places_.limits;
+    for (const auto& [name, value] : record_.fields.rows()) SLUICE_TRY(take_row(name, value));
+    if (sent_.output.empty()) return bad_job("has no output");
+    SLUICE_ASSIGN(run.program, find_program("sluice-" + run.name));
+    return std::move(sent_);
+  }
+
+ private:
+  Result<void> take_stage() {
+    const std::string* const stage = record_.fields.find("stage");
+    const std::string* const release = record_.fields.find("release");
+    if (record_.kind != kStageKind || stage == nullptr || release == nullptr)
+      return bad_job(fmt::format("is of kind '{}', a worker that listens runs stages", record_.kind));
+    if (*release != version_text())
+      return bad_job(fmt::format("is of release {}, the worker of {}", *release, version_text()));
+    if (!places_.stage.empty() && *stage != places_.stage)
+      return bad_job(fmt::format("is for '{}' and this is a service of '{}'", *stage, places_.stage));
+    sent_.run.name = *stage;
+    return {};
+  }
+
+  Result<void> take_row(const std::string& name, const std::string& value) {
+    if (name == "option") return take_option(value);
+    if (name == "reads") return take_read(value);
+    if (name == "makes") return take_makes(value);
+    if (name == "store") return take_store();
+    const bool names = name == "names" || name == "readable" || name == "writable";
+    if (!names) return {};
+    if (!places_.names_files) return named();
+    if (name == "names") return take_name(value);
+    if (sent_.run.sandbox)
+      (name == "readable" ? sent_.run.sandbox->readable : sent_.run.sandbox->writable)
+          .push_back(value);
+    return {};
+  }
+
+  static Error named() {
+    return bad_job("names files, and this service is not at ipc://PATH: they are to be sent");
+  }
+
+  Result<void> take_option(const std::string& text) {
+    const Typed typed(text);
+    const OptionRow* const row =
+        typed.option.starts_with("--") ? find_option(typed.option.substr(2)) : nullptr;
+    if (row == nullptr)
+      return bad_job(fmt::format("has the option '{}', which no stage has", typed.option));
+    if (std::ranges::find(kNotOfJobs, typed.option.substr(2)) != std::end(kNotOfJobs))
+      return make_error(ErrorCode::kBadOption, "{} cannot be asked of a service", typed.option);
+    if (typed.is_file() && !places_.names_files) return named();
+    sent_.run.options.push_back(text);
+    return {};
+  }
+
+  Result<void> take_name(const std::string& value) {
+    const auto [place, path] = split(value);
+    if (!path.starts_with("/")) return bad_job(fmt::format("names the file '{}'", path));
+    if (place == kOwnInput) sent_.run.input = path;
+    if (place == kInput) sent_.input = path;
+    if (place == kOutput) sent_.output = path;
+    return {};
+  }
+
+  Result<void> take_read(const std::string& value) {
+    const auto read = read_of(value);
+    if (!read) return bad_job("has an input that is damaged");
+    if (!store_.find_artifact(read->artifact))
+      return make_error(ErrorCode::kIo, "the store '{}' has lost an input of the job",
+                        store_.path());
+    const std::string artifact = store_path(store_.path(), read->artifact);
+    if (read->place == kInput) return sent_.input = artifact, Result<void>();
+    const std::string folder = fmt::format("{}/in/{}", places_.folder, inputs_++);
+    SLUICE_TRY(make_directories(folder));
+    const std::string file = folder + "/" + read->name;
+    std::error_code failed;
+    fs::create_symlink(artifact, file, failed);
+    if (failed) return file_error("write", file);
+    if (sent_.run.sandbox) {
+      sent_.run.sandbox->readable.push_back(artifact);
+      sent_.run.sandbox->readable.push_back(folder);
+    }
+    if (read->place == kOwnInput) return sent_.run.input = file, Result<void>();
+    sent_.run.options.push_back(read->place + "=" + file);
+    return {};
+  }
+
+  Result<void> take_makes(const std::string& value) {
+    const auto [place, name] = split(value);
+    const std::string folder = fmt::format("{}/out/{}", places_.folder, place);
+    if (base_name(name) != name || name.empty() || (place != kOutput && !is_written(place)))
+      return bad_job(fmt::format("makes '{}'", value));
+    SLUICE_TRY(make_directories(folder));
+    const std::string file = folder + "/" + name;
+    if (place == kOutput) return sent_.output = file, Result<void>();
+    if (place == "--dump-dir") SLUICE_TRY(make_directories(file));
+    if (sent_.run.sandbox) sent_.run.sandbox->writable.push_back(folder);
+    sent_.run.options.push_back(place + "=" + file);
+    return {};
+  }
+
+  Result<void> take_store() {
+    if (places_.store.empty())
+      return make_error(ErrorCode::kBadOption,
+                        "the job needs a store, which this service does not have")
+          .with_hint("give both sides the same --store");
+    sent_.run.options.push_back(fmt::format("{}={}", kStore, places_.store));
+    if (!sent_.run.sandbox) return {};
+    sent_.run.sandbox->readable.push_back(places_.store);
+    return allow_constants(places_.store, *sent_.run.sandbox);
+  }
+
+  const Record& record_;
+  const SentPlaces& places_;
+  Store& store_;
+  SentStage sent_;
+  size_t inputs_ = 0;
+};
+
+// Returns them sorted; links lead elsewhere and are left out.
+std::vector<fs::path> files_below(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code failed;
+  for (auto entry = fs::recursive_directory_iterator(folder, failed);
+       !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed))
+    if (!entry->is_symlink() && entry->is_regular_file(failed)) files.push_back(entry->path());
+  std::ranges::sort(files);
+  return files;
+}
+
+}  // namespace
+
+Result<Record> record_of(const SentStage& stage, bool names_files, Store& store) {
+  Record record{.kind = kStageKind, .fields = {}, .results = {}};
+  SLUICE_TRY(Sender(stage, names_files, store, record.fields).send());
+  return record;
+}
+
+Result<void> take_made(const SentStage& stage, const Record& made, Store& store) {
+  for (const auto& [name, hex] : made.results.rows()) {
+    if (!name.starts_with("made.")) continue;
+    const std::string* const path = made.results.find("path." + name.substr(5));
+    const auto [place, rest] = split(path == nullptr ? std::string() : *path);
+    const auto target = place_of(stage, place, rest);
+    const auto artifact = digest_from_hex(hex);
+    if (!target || !artifact) {
+      return make_error(ErrorCode::kBadReply,
+                        "sluice-{} says that it wrote '{}', which nobody asked for", stage.run.name,
+                        path == nullptr ? name : *path);
+    }
+    const auto file = store.find_artifact(*artifact);
+    if (!file)
+      return make_error(ErrorCode::kIo, "{}", store.fault().value_or("the store lost a product"));
+    SLUICE_TRY(make_directories(fs::path(*target).parent_path().string()));
+    SLUICE_TRY(write_file(*target, file->bytes()));
+  }
+  return {};
+}
+
+std::vector<Digest> artifacts_read(const Record& record) {
+  std::vector<Digest> artifacts;
+  for (const auto& [name, value] : record.fields.rows()) {
+    const auto read = name == "reads" ? read_of(value) : std::nullopt;
+    if (read) artifacts.push_back(read->artifact);
+  }
+  return artifacts;
+}
+
+Result<SentStage> sent_stage_of(const Record& record, const SentPlaces& places, Store& store) {
+  return Receiver(record, places, store).receive();
+}
+
+Result<void> keep_made(const Record& record, const SentPlaces& places, Store& store,
+                       Fields& results) {
+  size_t number = 0;
+  for (const auto& [row, value] : record.fields.rows()) {
+    if (row != "makes") continue;
+    const std::string place = split(value).first;
+    const fs::path folder = fmt::format("{}/out/{}", places.folder, place);
+    for (const fs::path& file : files_below(folder)) {
+      const auto artifact = store.keep_file(file.string());
+      if (!artifact)
+        return make_error(ErrorCode::kIo, "{}", store.fault().value_or("the store keeps nothing"));
+      results.add(fmt::format("made.{}", number), *artifact);
+      results.add(fmt::format("path.{}", number),
+                  fmt::format("{} {}", place, file.lexically_relative(folder).string()));
+      ++number;
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,128 @@
+#include "orchestrator/compile/worker_stages.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/base/store.h"
+#include "common/wire/endpoint.h"
+#include "orchestrator/compile/sent_stage.h"
+#include "orchestrator/farm/farm_client.h"
+#include "orchestrator/process/programs.h"
+
+namespace sluice {
+
+// Ends with its scope.
+class WorkerStages::OwnWorker {
+ public:
+  static Result<std::unique_ptr<OwnWorker>> start(const WorkerChoice& choice) {
+    auto worker = std::make_unique<OwnWorker>();
+    worker->endpoint_ = fmt::format("ipc://{}/worker.socket", choice.folder);
+    SLUICE_ASSIGN(std::string program, find_program("sluice-worker"));
+    SLUICE_ASSIGN(worker->messages_, make_memory_file());
+    std::vector<std::string> command = {std::move(program), "--listen=" + worker->endpoint_,
+                                        "--slots=1"};
+    if (choice.sandbox) {
+      command.push_back(fmt::format("--sandbox-memory={}", choice.sandbox->memory_bytes));
+      command.push_back(fmt::format("--sandbox-seconds={}", choice.sandbox->cpu_seconds));
+      command.push_back(fmt::format("--sandbox-file-bytes={}", choice.sandbox->file_bytes));
+    } else {
+      command.emplace_back("--no-sandbox");
+    }
+    SLUICE_ASSIGN(worker->child_, start_process(command, {-1, -1, worker->messages_.get()}));
+    SLUICE_ASSIGN(worker->handle_, process_handle(worker->child_));
+    return worker;
+  }
+  OwnWorker() = default;
+  OwnWorker(const OwnWorker&) = delete;
+  OwnWorker& operator=(const OwnWorker&) = delete;
+  ~OwnWorker() {
+    if (child_ == 0) return;
+    if (handle_) kill_process(handle_);
+    wait_for(child_);
+  }
+
+  const std::string& endpoint() const { return endpoint_; }
+  bool has_ended() const { return sluice::has_ended(handle_); }
+  // Returns its messages after the line that says that it serves.
+  std::string last_words() const {
+    std::string text = memory_file_text(messages_);
+    if (text.find(" serves ") != std::string::npos)
+      text.erase(0, std::min(text.find('\n'), text.size() - 1) + 1);
+    while (text.ends_with('\n')) text.pop_back();
+    return text;
+  }
+
+ private:
+  std::string endpoint_;
+  pid_t child_ = 0;
+  Descriptor handle_, messages_;
+};
+
+WorkerStages::WorkerStages(const WorkerChoice& choice) : choice_(choice) {}
+WorkerStages::~WorkerStages() = default;
+
+Result<void> WorkerStages::start(const std::vector<StageRun>& stages) {
+  const auto runs_elsewhere = [this](const StageRun& stage) {
+    return choice_.endpoints.contains(stage.name);
+  };
+  if (std::ranges::all_of(stages, runs_elsewhere)) return {};
+  SLUICE_ASSIGN(own_, OwnWorker::start(choice_));
+  return {};
+}
+
+namespace {
+
+// Returns what the store has of the end of a run.
+StageReport report_of(const Digest& key, Store& store) {
+  StageReport report;
+  if (const auto failure = store.find_failure(key)) {
+    const auto number = [&](const char* name) {
+      const std::string* const text = failure->results.find(name);
+      return text == nullptr ? 0 : std::atoi(text->c_str());
+    };
+    report.ending.signal = number("signal");
+    report.ending.code = report.ending.signal != 0 ? 0 : number("code");
+    if (const std::string* text = failure->results.find("text")) report.messages = *text;
+  } else if (const auto made = store.find(key)) {
+    if (const std::string* text = made->results.find("messages")) report.messages = *text;
+  } else {
+    report.ending.code = static_cast<int>(ExitClass::kResource);
+  }
+  return report;
+}
+
+}  // namespace
+
+Result<StageReport> WorkerStages::run(const StageRun& stage, const StageFiles& files) {
+  const auto start = StageClock::now();
+  const auto elsewhere = choice_.endpoints.find(stage.name);
+  const bool is_own = elsewhere == choice_.endpoints.end();
+  const std::string endpoint = is_own ? own_->endpoint() : elsewhere->second;
+  const bool names_files = !ipc_path(endpoint).empty();
+  Store store(names_files || choice_.store.empty() ? choice_.folder + "/sent" : choice_.store);
+  const SentStage sent{.run = stage, .input = files.input, .output = files.output};
+  SLUICE_ASSIGN(const Record record, record_of(sent, names_files, store));
+  const Digest key = record.key();
+  store.keep_job(record);
+  if (const auto fault = store.fault()) return make_error(ErrorCode::kIo, "{}", *fault);
+  FarmProvider provider{.endpoint = endpoint, .listener = FarmListener::kWorker};
+  if (!is_own) provider.keys = choice_.keys;
+  if (is_own) provider.is_over = [this] { return own_->has_ended(); };
+  const JobEvents events{.began = [](const Digest&) {},
+                         .ended = [](const Digest&) { return true; },
+                         .warned = [](const std::string&) {}};
+  if (auto ended = run_on_farm(provider, store, {key}, events); !ended)
+    return std::move(ended).error().within("sluice-" + stage.name);
+  if (is_own && own_->has_ended() && !interrupted()) {
+    return make_error(ErrorCode::kPeerLost, "the worker ended in the middle of sluice-{}",
+                      stage.name)
+        .with_hint(own_->last_words());
+  }
+  StageReport report = report_of(key, store);
+  if (const auto made = store.find(key); made && report.ending.clean())
+    SLUICE_TRY(take_made(sent, *made, store));
+  report.seconds = std::chrono::duration<double>(StageClock::now() - start).count();
+  return report;
+}
+
+}  // namespace sluice
