@@ -180,12 +180,23 @@ std::string option_argument(const OptionRow& row, std::string_view value) {
 }
 
 bool names_file(std::string_view option) {
-  constexpr std::string_view kNames[] = {
-      "annotate",       "external-dir", "model",          "dump-dir",
-      "stats",          "split",        "store",          "propose-sizes",
-      "kernel",         "modify-mixlist", "customize-dtypes", "weights-beside",
-      "kernels-from",   "kernels",        "key",            "allow-keys",
-      "new-kernels"};
+  constexpr std::string_view kNames[] = {"annotate",
+                                         "external-dir",
+                                         "model",
+                                         "dump-dir",
+                                         "stats",
+                                         "split",
+                                         "store",
+                                         "propose-sizes",
+                                         "kernel",
+                                         "modify-mixlist",
+                                         "customize-dtypes",
+                                         "weights-beside",
+                                         "kernels-from",
+                                         "kernels",
+                                         "key",
+                                         "allow-keys",
+                                         "new-kernels"};
   return std::find(std::begin(kNames), std::end(kNames), option) != std::end(kNames);
 }
 

@@ -2,8 +2,8 @@
 
 #include <sys/stat.h>
 
-#include "common/wire/failure.h"
 #include "common/wire/endpoint.h"
+#include "common/wire/failure.h"
 #include "common/wire/guard.h"
 #include "common/wire/monitor.h"
 #include "common/wire/socket.h"

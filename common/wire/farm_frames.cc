@@ -2,10 +2,13 @@
 
 #include <zlib.h>
 
-#include "common/wire/messages.h"
 #include "fmt/format.h"
 
 namespace sluice::wire {
+
+std::string_view text_of(const Payload& frame) {
+  return {reinterpret_cast<const char*>(frame.bytes.data()), frame.bytes.size()};
+}
 
 std::string checksum_of(std::string_view message, std::span<const std::byte> bytes) {
   uLong sum = ::crc32_z(0, reinterpret_cast<const Bytef*>(message.data()), message.size());

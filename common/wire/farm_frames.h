@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/wire/payload.h"
@@ -14,6 +15,8 @@ namespace sluice::wire {
 inline constexpr size_t kMaxFarmFrames = 3;  // checksum, message, bytes
 inline constexpr uint32_t kMaxPieceBytes = 1u << 20;
 inline constexpr uint64_t kMaxFarmFrameBytes = 4u << 20;
+
+std::string_view text_of(const Payload& frame);
 
 struct FarmFrames {
   pb::FarmMessage message;

@@ -37,10 +37,10 @@ struct CompileRequest {
   Transport transport = Transport::kPipe;
   ConnectorKeys service_keys;
   std::map<std::string, std::string> services;  // endpoint by stage, of workers that run already
-  std::optional<Sandbox> sandbox;  // limits; empty: the stages run without
-  bool shows_plan = false;         // and runs no stage but, with a store, the import
-  bool quiet = false;              // no progress lines, no warnings
-  bool error_json = false;         // errors of the program itself as JSON
+  std::optional<Sandbox> sandbox;               // limits; empty: the stages run without
+  bool shows_plan = false;                      // and runs no stage but, with a store, the import
+  bool quiet = false;                           // no progress lines, no warnings
+  bool error_json = false;                      // errors of the program itself as JSON
   bool progress_json = false;
 };
 

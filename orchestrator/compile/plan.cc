@@ -173,9 +173,8 @@ class Planner {
       if (!request_.shows_plan) SLUICE_TRY(make_directories(folder));
       sandbox.writable.push_back(folder);
     }
-    const bool keeps_constants =
-        takes_store(i) && (!asks_store_ || !request_.dump_dir.empty() ||
-                           !segments_.empty() || !plan_.steps.builds());
+    const bool keeps_constants = takes_store(i) && (!asks_store_ || !request_.dump_dir.empty() ||
+                                                    !segments_.empty() || !plan_.steps.builds());
     if (keeps_constants && !request_.shows_plan)
       SLUICE_TRY(allow_constants(places_.store, sandbox));
     stage.sandbox = std::move(sandbox);
@@ -212,9 +211,8 @@ bool asks_store(const CompileRequest& request, const CompileSteps& steps) {
 }
 
 bool sends_files(const CompileRequest& request) {
-  return std::ranges::any_of(request.services, [](const auto& service) {
-    return ipc_path(service.second).empty();
-  });
+  return std::ranges::any_of(request.services,
+                             [](const auto& service) { return ipc_path(service.second).empty(); });
 }
 
 bool asks_for_weight_files(const CompileRequest& request) {

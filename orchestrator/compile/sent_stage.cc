@@ -22,17 +22,28 @@ namespace fs = std::filesystem;
 // Places of files that no option names.
 constexpr std::string_view kOwnInput = "<in>", kInput = "<stdin>", kOutput = "<stdout>";
 // Options that name what the stage writes.
-constexpr std::string_view kWritten[] = {"--dump-dir", "--stats", "--weights-beside"};
+constexpr std::string_view kMadeOptions[] = {"--dump-dir", "--stats", "--weights-beside"};
 // Options that a job cannot have: those of services, and those that do other work.
-constexpr std::string_view kNotOfJobs[] = {
-    "serve",   "max-frame",   "jobs",          "key",          "allow-keys",
-    "insecure", "no-sandbox", "sandbox-memory", "sandbox-seconds", "sandbox-file-bytes",
-    "kernel",  "kernels",     "propose-sizes", "split",        "new-kernels"};
+constexpr std::string_view kNotOfJobs[] = {"serve",
+                                           "max-frame",
+                                           "jobs",
+                                           "key",
+                                           "allow-keys",
+                                           "insecure",
+                                           "no-sandbox",
+                                           "sandbox-memory",
+                                           "sandbox-seconds",
+                                           "sandbox-file-bytes",
+                                           "kernel",
+                                           "kernels",
+                                           "propose-sizes",
+                                           "split",
+                                           "new-kernels"};
 constexpr std::string_view kStore = "--store";
 constexpr size_t kHexDigits = 64;
 
 bool is_written(std::string_view option) {
-  return std::ranges::find(kWritten, option) != std::end(kWritten);
+  return std::ranges::find(kMadeOptions, option) != std::end(kMadeOptions);
 }
 
 // An option as it is typed: "--name=value", or "--name".
@@ -113,7 +124,8 @@ class Sender {
 
  private:
   Result<void> send_input(std::string_view place, const std::string& file) {
-    if (names_files_) return fields_.add("names", fmt::format("{} {}", place, absolute(file))), Result<void>();
+    if (names_files_)
+      return fields_.add("names", fmt::format("{} {}", place, absolute(file))), Result<void>();
     return send_file(place, file);
   }
 
@@ -199,11 +211,13 @@ class Receiver {
     const std::string* const stage = record_.fields.find("stage");
     const std::string* const release = record_.fields.find("release");
     if (record_.kind != kStageKind || stage == nullptr || release == nullptr)
-      return bad_job(fmt::format("is of kind '{}', a worker that listens runs stages", record_.kind));
+      return bad_job(
+          fmt::format("is of kind '{}', a worker that listens runs stages", record_.kind));
     if (*release != version_text())
       return bad_job(fmt::format("is of release {}, the worker of {}", *release, version_text()));
     if (!places_.stage.empty() && *stage != places_.stage)
-      return bad_job(fmt::format("is for '{}' and this is a service of '{}'", *stage, places_.stage));
+      return bad_job(
+          fmt::format("is for '{}' and this is a service of '{}'", *stage, places_.stage));
     sent_.run.name = *stage;
     return {};
   }

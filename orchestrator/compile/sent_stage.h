@@ -1,7 +1,7 @@
-// The run of a stage at a worker that listens, as a job of the farm's messages (schemas/farm.proto):
-// its record, of kind "stage", says everything. Client and worker of one user on one machine name
-// files to each other; all others send them: what the stage reads and writes is then artifacts,
-// which the two get from each other's stores by their digests.
+// The run of a stage at a worker that listens, as a job of the farm's messages
+// (schemas/farm.proto): its record, of kind "stage", says everything. Client and worker of one user
+// on one machine name files to each other; all others send them: what the stage reads and writes is
+// then artifacts, which the two get from each other's stores by their digests.
 //
 //   stage optimize                the fields. Each run has a key of its own
 //   release 0.9.0

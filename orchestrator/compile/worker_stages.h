@@ -15,8 +15,8 @@ namespace sluice {
 struct WorkerChoice {
   std::map<std::string, std::string> endpoints;  // of workers that run already, by stage
   ConnectorKeys keys;                            // for those
-  std::string store;   // which those have, too, unless they name files; empty: none
-  std::string folder;  // of this compile alone
+  std::string store;               // which those have, too, unless they name files; empty: none
+  std::string folder;              // of this compile alone
   std::optional<Sandbox> sandbox;  // of stages at the worker that is started here
 };
 

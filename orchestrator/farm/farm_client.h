@@ -28,9 +28,10 @@ struct FarmProvider {
 };
 
 // Runs the jobs, which are in the store, and brings their products there. Returns when all have
-// ended, or when events.ended, is_over or an interrupt stopped them. The connection may break, and the
-// dispatcher start again, meanwhile. Errors: kPeerLost, when nobody answers from the beginning, or
-// for ten minutes later on, and at once for a worker; kBadOption; kKeyRefused; that of a dispatcher that refuses the jobs.
+// ended, or when events.ended, is_over or an interrupt stopped them. The connection may break, and
+// the dispatcher start again, meanwhile. Errors: kPeerLost, when nobody answers from the beginning,
+// or for ten minutes later on, and at once for a worker; kBadOption; kKeyRefused; that of a
+// dispatcher that refuses the jobs.
 Result<void> run_on_farm(const FarmProvider& provider, Store& store,
                          const std::vector<Digest>& keys, const JobEvents& events);
 

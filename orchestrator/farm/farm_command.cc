@@ -256,14 +256,14 @@ Result<int> listen(const CommandLine& line) {
 Result<int> run_worker_command(const CommandLine& line) {
   if (line.has("--listen")) return listen(line);
   SLUICE_TRY(check_unused(line, kOfListening, "a worker with --listen"));
-  WorkerRequest request{.endpoint = line.text("--connect"),
-                        .keys = connector_keys(line),
-                        .serve = {},
-                        .store = absolute(line.has("--store") ? line.text("--store")
-                                                              : std::string("worker-store")),
-                        .idle_seconds = {},
-                        .job_options = {},
-                        .log_level = log_level(line)};
+  WorkerRequest request{
+      .endpoint = line.text("--connect"),
+      .keys = connector_keys(line),
+      .serve = {},
+      .store = absolute(line.has("--store") ? line.text("--store") : std::string("worker-store")),
+      .idle_seconds = {},
+      .job_options = {},
+      .log_level = log_level(line)};
   SLUICE_ASSIGN(request.log_json, logs_json(line));
   request.job_options = sandbox_words(line);
   request.is_sandboxed = !line.flag("--no-sandbox");

@@ -57,8 +57,9 @@ Result<FarmJob> farm_job_of(const pb::FarmJob& message) {
   if (const auto graph = record->results.find_digest("graph")) job.inputs.push_back(*graph);
   if (const auto list = record->results.find_digest("constants")) job.lists.push_back(*list);
   if (job.kind == "stage")
-    return bad_job("runs a stage, and a farm runs kernels and whole compiles: stages run at workers "
-                   "that listen, sluice compile --transport zmq");
+    return bad_job(
+        "runs a stage, and a farm runs kernels and whole compiles: stages run at workers "
+        "that listen, sluice compile --transport zmq");
   if (job.inputs.empty()) return bad_job(fmt::format("of kind '{}' has no input", job.kind));
   return job;
 }

@@ -119,12 +119,11 @@ Result<void> StageRuns::start(Run& run) const {
   if (!run.sent->input.empty()) {
     SLUICE_ASSIGN(input, open_file(run.sent->input, O_RDONLY));
   }
-  SLUICE_ASSIGN(const Descriptor output,
-                open_file(run.sent->output, O_RDWR | O_CREAT | O_TRUNC));
+  SLUICE_ASSIGN(const Descriptor output, open_file(run.sent->output, O_RDWR | O_CREAT | O_TRUNC));
   SLUICE_ASSIGN(run.messages, make_memory_file());
-  SLUICE_ASSIGN(StageProcess process,
-                StageProcess::start(run.sent->run, {},
-                                    {input.get(), output.get(), run.messages.get()}));
+  SLUICE_ASSIGN(
+      StageProcess process,
+      StageProcess::start(run.sent->run, {}, {input.get(), output.get(), run.messages.get()}));
   run.begun = FarmClock::now();
   SLUICE_ASSIGN(run.handle, process_handle(process.child()));
   run.process.emplace(std::move(process));
@@ -177,8 +176,8 @@ void StageRuns::add_descriptors(std::vector<int>& descriptors) const {
 }
 
 size_t StageRuns::waiting() const {
-  return static_cast<size_t>(std::ranges::count_if(
-      runs_, [](const Run& run) { return !run.process && !run.is_over; }));
+  return static_cast<size_t>(
+      std::ranges::count_if(runs_, [](const Run& run) { return !run.process && !run.is_over; }));
 }
 
 }  // namespace sluice

@@ -50,8 +50,7 @@ class StageWorker {
                .folder = {},
                .store = request.store,
                .limits = request.sandbox},
-              request.slots, store_, artifacts_,
-              [this](const std::string& client, pb::JobEnd end) {
+              request.slots, store_, artifacts_, [this](const std::string& client, pb::JobEnd end) {
                 if (const auto found = clients_.find(client); found != clients_.end())
                   found->second.ends.push_back(std::move(end));
               }) {}
@@ -65,7 +64,8 @@ class StageWorker {
   }
 
  private:
-  // Of a client that has not left. Ends are numbered, and sent again until the client has seen them.
+  // Of a client that has not left. Ends are numbered, and sent again until the client has seen
+  // them.
   struct Client {
     std::string peer;             // its connection
     std::deque<pb::JobEnd> ends;  // that it has not seen
@@ -138,10 +138,10 @@ class StageWorker {
 
   void take(const std::string& peer, const pb::Submit& submit) {
     if (submit.release() != version_text()) {
-      return refuse(peer, make_error(ErrorCode::kBadReply,
-                                     "the worker is of release '{}', this is '{}'", version_text(),
-                                     submit.release())
-                              .with_hint("use programs of one release"));
+      return refuse(peer,
+                    make_error(ErrorCode::kBadReply, "the worker is of release '{}', this is '{}'",
+                               version_text(), submit.release())
+                        .with_hint("use programs of one release"));
     }
     const bool is_known = clients_.contains(submit.client());
     const bool is_full =

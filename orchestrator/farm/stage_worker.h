@@ -1,5 +1,5 @@
-// sluice-worker --listen: takes runs of stages from clients themselves, without a dispatcher, in the
-// messages of the farm. To a client it looks like a dispatcher that has one kind of job
+// sluice-worker --listen: takes runs of stages from clients themselves, without a dispatcher, in
+// the messages of the farm. To a client it looks like a dispatcher that has one kind of job
 // (compile/sent_stage.h); each run is a process.
 #pragma once
 
