@@ -1,7 +1,10 @@
 #include "orchestrator/compile/worker_stages.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "common/base/store.h"
 #include "common/wire/endpoint.h"
@@ -10,6 +13,12 @@
 #include "orchestrator/process/programs.h"
 
 namespace sluice {
+namespace {
+
+constexpr std::chrono::seconds kMaxStart{5};
+constexpr std::chrono::microseconds kStartTick{500};
+
+}  // namespace
 
 // Ends with its scope.
 class WorkerStages::OwnWorker {
@@ -30,6 +39,7 @@ class WorkerStages::OwnWorker {
     }
     SLUICE_ASSIGN(worker->child_, start_process(command, {-1, -1, worker->messages_.get()}));
     SLUICE_ASSIGN(worker->handle_, process_handle(worker->child_));
+    worker->wait_for_socket();
     return worker;
   }
   OwnWorker() = default;
@@ -53,6 +63,15 @@ class WorkerStages::OwnWorker {
   }
 
  private:
+  // Who connects too early would try again much later.
+  void wait_for_socket() const {
+    const std::string path = ipc_path(endpoint_);
+    const auto end = StageClock::now() + kMaxStart;
+    while (!has_ended() && !interrupted() && StageClock::now() < end &&
+           ::access(path.c_str(), F_OK) != 0)
+      std::this_thread::sleep_for(kStartTick);
+  }
+
   std::string endpoint_;
   pid_t child_ = 0;
   Descriptor handle_, messages_;

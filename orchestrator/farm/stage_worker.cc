@@ -58,8 +58,7 @@ class StageWorker {
   Result<int> run() {
     SLUICE_TRY(announce());
     while (!is_stopped_) turn();
-    const auto ended = make_error(ErrorCode::kStageKilled, "the service was ended");
-    for (const auto& [id, client] : clients_) channel_.send(client.peer, refused_message(ended));
+    refuse_all(make_error(ErrorCode::kStageKilled, "the service was ended"));
     return 0;
   }
 
@@ -191,6 +190,16 @@ class StageWorker {
     channel_.send(peer, refused_message(error));
   }
 
+  // Also those whose messages have not been taken.
+  void refuse_all(const Error& error) {
+    for (const auto& [id, client] : clients_) refuse(client.peer, error);
+    for (size_t i = 0; i < kReceivedAtOnce; ++i) {
+      const auto incoming = channel_.receive();
+      if (!incoming) return;
+      refuse(incoming->peer, error);
+    }
+  }
+
   void report(const std::string& id, Client& client, FarmClock::time_point now) {
     const uint64_t last = client.seen + client.ends.size();
     if (client.sent > client.seen && now - client.last_sent > kFarmHeartbeat)
@@ -241,7 +250,8 @@ Result<int> run_stage_worker(const StageWorkerRequest& request) {
   SLUICE_ASSIGN(Descriptor signals, stop_signals());
   allow_many_files();
   std::optional<ScratchFolder> scratch;
-  if (request.store.empty()) {
+  const std::string path = ipc_path(request.endpoint);
+  if (request.store.empty() && path.empty()) {
     SLUICE_ASSIGN(ScratchFolder folder, ScratchFolder::create());
     scratch.emplace(std::move(folder));
   }
@@ -249,7 +259,7 @@ Result<int> run_stage_worker(const StageWorkerRequest& request) {
   auto ended = StageWorker(request, scratch ? scratch->path() : request.store, std::move(channel),
                            std::move(signals))
                    .run();
-  if (const std::string path = ipc_path(request.endpoint); !path.empty()) ::unlink(path.c_str());
+  if (!path.empty()) ::unlink(path.c_str());
   return ended;
 }
 

@@ -269,12 +269,13 @@ class EvilJobs(ServiceCase):
     def setUp(self):
         super().setUp()
         self.write("evil.cc", EVIL)
+        self.evil = self.path("models/evil.so")  # a job may read the folder of its model
         subprocess.run(["g++", "-std=c++20", "-O1", "-pthread", "-shared", "-fPIC", "-DPRELOADED",
-                        self.path("evil.cc"), "-o", self.path("evil.so")], check=True)
+                        self.path("evil.cc"), "-o", self.evil], check=True)
 
     def serve(self, stage, *options, evil="all"):
         clean = self.environment
-        self.environment = dict(clean, EVIL=evil, LD_PRELOAD=self.path("evil.so"))
+        self.environment = dict(clean, EVIL=evil, LD_PRELOAD=self.evil)
         try:
             return super().serve(stage, *options)
         finally:
@@ -362,6 +363,7 @@ class Evil(Case):
         for stage in STAGES:
             os.symlink(os.path.join(real, "sluice-" + stage), self.stage(stage))
         self.write("evil.cc", EVIL)
+        self.evil = self.path("models/evil.so")  # a job may read the folder of its model
         subprocess.run(["g++", "-std=c++20", "-O1", "-pthread", self.path("evil.cc"), "-o",
                         self.path("evil")], check=True)
         result = self.compile("-o", self.out, "--sandbox")

@@ -290,13 +290,23 @@ class FailureHeader(Case):
             self.assertEqual((tool.stderr, tool.returncode), (b"", 5))
 
 
+def wait_for(what, name, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = what()
+        if found:
+            return found
+        time.sleep(0.002)
+    raise AssertionError("there never was " + name)
+
+
 class Services(Case):
     def serve(self, stage, *options, endpoint=None, wait=True, listens="--serve"):
         endpoint = endpoint or "ipc://" + self.path(stage)
         if endpoint.startswith("tcp://127.0.0.1"):
             options += ("--insecure",)
         process = subprocess.Popen([program(stage), listens, endpoint, *options],
-                                   stderr=subprocess.PIPE, text=True, env=self.environment)
+                                   stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -344,7 +354,7 @@ class Services(Case):
                                      bytes_of(os.path.join(where, name))
                                      for where, _, names in os.walk(folder) for name in names}))
         self.assertEqual(folders[0], folders[1])
-        self.assertGreater(len(folders[0][1]), 20)
+        self.assertGreater(len(folders[0][1]), 10)
         self.assertEqual(os.listdir(self.tmp), [])
 
     def test_files_of_options_are_sent(self):
@@ -439,16 +449,14 @@ class Services(Case):
         self.assertEqual(os.listdir(self.tmp), [])
 
     def worker_of(self, process):
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            with open("/proc/%d/task/%d/children" % (process.pid, process.pid)) as file:
-                children = file.read().split()
-            for child in children:
-                with open("/proc/%s/cmdline" % child, "rb") as file:
-                    if b"sluice-worker\0--listen" in file.read():
-                        return int(child)
-            time.sleep(0.005)
-        self.fail("no worker")
+        def is_worker(child):
+            return b"sluice-worker\0--listen" in bytes_of("/proc/%s/cmdline" % child)
+
+        def workers():
+            children = "/proc/%d/task/%d/children" % (process.pid, process.pid)
+            return [int(child) for child in bytes_of(children).decode().split() if is_worker(child)]
+
+        return wait_for(workers, "a worker")[0]
 
     def test_an_own_worker_that_stops_or_dies_is_one_error(self):
         for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -459,15 +467,17 @@ class Services(Case):
             self.assertEqual(os.listdir(self.tmp), [])
 
     def test_a_service_that_ends_or_dies_in_a_job_is_one_error(self):
-        """And one that is there again goes on."""
-        for number, texts in ((signal.SIGTERM, ["SL8003", "was ended"]), (signal.SIGKILL, ["SL8006"])):
-            service, endpoint = self.serve("optimize", endpoint="ipc://%s/s%d" % (self.folder, number))
-            service.send_signal(signal.SIGSTOP)
-            process = self.compile_process(*self.use(("optimize", endpoint)))
-            time.sleep(1)
+        make_convolutions(self.model)
+        for number, texts in ((signal.SIGTERM, ["SL8004", "was ended"]),
+                              (signal.SIGKILL, ["SL8006", "no worker answers"])):
+            stage = "subgraph-optimize"
+            service, endpoint = self.serve(stage, endpoint="ipc://%s/%d" % (self.folder, number))
+            process = self.compile_process(*self.use((stage, endpoint)))
+            children = "/proc/%d/task/%d/children" % (service.pid, service.pid)
+            wait_for(lambda: bytes_of(children), "a job")
             service.send_signal(number)
-            service.send_signal(signal.SIGCONT)
             self.assert_one_error(self.finish(process), 5, *texts)
+            self.assertFalse(os.path.exists(self.out))
 
     def test_interrupted_compilation_leaves_nothing(self):
         process = self.compile_process("--transport=zmq")
