@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Options of sluice compile in drawn combinations, by each strategy: over a pipe, files, services,
-with a store, with a farm, in a sandbox or not. Product and dumps have the bytes of the pipe's, and
+"""Options of sluice compile in drawn combinations, by each strategy: over a pipe, files, services
+that files are named or sent to, with a store, with a farm, in a sandbox or not. Product and dumps have the bytes of the pipe's, and
 statistics say the same but for times; stages that were found in a store have no rows of passes.
 
 usage: combinations_test.py FOLDER_OF_PROGRAMS [--count N] [--seed S]
@@ -25,7 +25,8 @@ TIMES = {"ms", "waiting_ms", "reading_ms", "work_ms", "writing_ms"}
 # How often a store was asked depends on what it has.
 OF_STORES = {"kernels_found", "kernels_generated"}
 FILE_DIGEST = slice(80, 112)  # of a graph file, common/graphfile/header.h
-STRATEGIES = ["pipe", "files", "zmq", "store", "store and files", "farm", "farm and store"]
+STRATEGIES = ["pipe", "files", "zmq", "port", "store", "store and files", "store and zmq", "farm",
+              "farm and store", "farm and store and zmq"]
 
 
 def drawn_work(random_):
@@ -77,7 +78,8 @@ class Place:
         return done.returncode, f"{' '.join(command)}: {done.stderr}"
 
     def files(self, is_stored):
-        """Bytes by name. Where constants are in a store, graphs are compared by their digest."""
+        """Bytes by name. Where constants are in a store, or were sent with the graphs, these are
+        compared by their digests."""
         found = {}
         for path in glob.glob(self.folder + "/**", recursive=True):
             if os.path.isdir(path) or path == self.stats:
@@ -115,14 +117,25 @@ class Combinations:
         self.refused = 0  # by every strategy
         self.model = os.path.join(folder, "model.onnx")
         make_mlp(self.model)
-        self.typed = os.path.join(folder, "typed.sg")
-        subprocess.run([os.path.join(programs, "sluice-preprocess"), "--profile=cpu-generic",
-                        self.model, "-o", self.typed], check=True)
+        self.typed, self.inline = (os.path.join(folder, name) for name in ("typed.sg", "inline.sg"))
+        for graph, options in ((self.typed, []), (self.inline, ["--segments=inline"])):
+            subprocess.run([os.path.join(programs, "sluice-preprocess"), "--profile=cpu-generic",
+                            self.model, "-o", graph, *options], check=True)
         self.farm = Farm(programs, folder)
         self.farm.start_worker(0)
+        # All stages at a service to which files are sent.
+        self.service = subprocess.Popen(
+            [os.path.join(programs, "sluice-worker"), "--listen=tcp://127.0.0.1:*", "--insecure"],
+            stderr=subprocess.PIPE, text=True)
+        self.port = self.service.stderr.readline().split()[-1]
         self.has_sandbox = subprocess.run(
             [os.path.join(programs, "sluice-compile"), self.model, "--sandbox", "-q", "-o",
              os.devnull], capture_output=True, check=False).returncode == 0
+
+    def stop(self):
+        self.farm.stop()
+        self.service.terminate()
+        self.service.communicate()
 
     def strategy(self, name):
         options = ["--sandbox"] * (self.has_sandbox and self.random.random() < 0.25)
@@ -131,6 +144,9 @@ class Combinations:
             options += ["--store", store]
         if "farm" in name:
             options += ["--farm", self.farm.endpoint]
+        if name == "port":
+            options.append("--transport=zmq")
+            options += [f"--service={stage}={self.port}" for stage in STAGES]
         for transport in ("files", "zmq"):
             if transport in name:
                 options.append(f"--transport={transport}")
@@ -146,6 +162,8 @@ class Combinations:
         keeps_graphs = "--dump-dir" in view or any(option.startswith("--stop") for option in work)
         if name == "farm" and keeps_graphs:
             name = "farm and store"
+        if name == "port" and source == self.typed:
+            source = self.inline  # the service does not see the model
         options = self.strategy(name)
         places = [Place(os.path.join(self.folder, place)) for place in ("wanted", "found")]
         wanted, found = places
@@ -157,7 +175,7 @@ class Combinations:
             if code != 0:  # a pass that the options leave out, for example
                 self.refused += 1
                 return ""
-            return self.difference(wanted, found, "store" in name or "farm" in name,
+            return self.difference(wanted, found, name not in ("pipe", "files", "zmq"),
                                    f"{source} {work} {view} {options}")
         finally:
             for place in places:
@@ -179,7 +197,7 @@ class Combinations:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("programs")
-    parser.add_argument("--count", type=int, default=28)
+    parser.add_argument("--count", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     programs = need(options.programs, ["compile", "farm", "worker", "job", *STAGES])
@@ -188,7 +206,7 @@ def main():
         try:
             faults = [text for text in map(combinations.check, range(options.count)) if text]
         finally:
-            combinations.farm.stop()
+            combinations.stop()
     for text in faults:
         print(text)
     print(f"{options.count} combinations, of which {combinations.refused} are refused by each "

@@ -4,6 +4,7 @@ survive whatever dies; what people see of it is true.
 
 usage: farm_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """
+import glob
 import json
 import os
 import re
@@ -24,6 +25,9 @@ sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 from farm import Farm, programs_with, wait_until
 from programs import ProgramCase, bytes_of, need
 from store_test import make_model
+
+
+FILE_DIGEST = slice(80, 112)  # of a graph file, common/graphfile/header.h
 
 
 class FarmTest(ProgramCase):
@@ -133,6 +137,32 @@ class FarmTest(ProgramCase):
                 farm.stop()
 
     # ---- order
+
+    def test_what_is_looked_at_is_as_without_a_farm(self):
+        """The lowered graph, dumps and statistics, of which a worker made the kernels."""
+        farm = self.farm()
+        farm.start_worker(0)
+        looked = []
+        for name, words in (("here", []), ("there", ["--farm", farm.endpoint, "--store",
+                                                     self.path("store")])):
+            os.mkdir(self.path(name))
+            self.program(0, "sluice-compile", self.path("0.onnx"), "-q", "--profile=cpu-generic",
+                         "--stop-after=subgraph-optimize", "--dump-dir", self.path(name + "/dump"),
+                         "--stats", self.path(name + "/stats"), "-o", self.path(name + "/lowered"),
+                         *words)
+            with open(self.path(name + "/stats"), encoding="utf-8") as file:
+                stages = json.load(file)["stages"]
+            passes = [[(row["name"], row["nodes_after"], row["visits"]) for row in stage["passes"]]
+                      for stage in stages]
+            generated = sum(row["work"].get("kernels_generated", 0)
+                            for stage in stages for row in stage["passes"])
+            texts = {os.path.relpath(path, self.path(name)): bytes_of(path)
+                     for path in glob.glob(self.path(name) + "/**/*.txt", recursive=True)}
+            looked.append((passes, texts, bytes_of(self.path(name + "/lowered"))[FILE_DIGEST]))
+            self.assertEqual(generated > 0, name == "here")
+        self.assertEqual(looked[0], looked[1])
+        self.assertGreater(len(looked[0][1]), 5)
+        self.assertGreater(farm.status()["since_start"]["ended"], 0)
 
     def test_jobs_of_higher_priority_come_first(self):
         farm = self.farm(slots=1)
