@@ -350,6 +350,24 @@ TEST_F(DispatchTest, AProductOfAnotherJobIsNotAccepted) {
   EXPECT_THAT(ends_of("alice"), IsEmpty());
 }
 
+TEST_F(DispatchTest, AProductThatNeverComesIsMadeAgain) {
+  come("liar");
+  submit("alice", {1});
+  done("liar", only_lease("liar"), 0, [&](pb::Done& done) {
+    Record product = *parse_record(done.end().record());
+    product.results = {};
+    product.results.add("object", sha256("what it never sends"));
+    done.mutable_end()->set_record(record_text(product));
+  });
+  EXPECT_GT(sent_to("liar", pb::FarmMessage::kGet).size(), 0u);
+  EXPECT_THAT(jobs_of("liar"), IsEmpty());
+  pass(seconds(20), {"liar"});
+  EXPECT_THAT(ends_of("alice"), IsEmpty());
+  EXPECT_THAT(jobs_of("liar"), ElementsAre(1));
+  done("liar", only_lease("liar"));
+  EXPECT_THAT(ends_of("alice"), ElementsAre(0u));
+}
+
 TEST_F(DispatchTest, ADrainedDispatcherEndsWhenAllIsKnown) {
   come("w");
   submit("alice", {1});

@@ -179,15 +179,6 @@ class FarmTest(ProgramCase):
             key = json.load(file)["compiles"][0]["key"]
         self.assertEqual(begun[0], key[:16])
 
-    def test_clients_wait_for_a_full_farm(self):
-        farm = self.farm(options=["--max-jobs=1"])
-        farm.start_worker(0)
-        processes = [self.start(farm, "one"), self.start(farm, "two", options=[{"math":
-                                                                                "high_precision"}])]
-        for process in processes:
-            self.finish(process)
-        self.same_bytes("one")
-
     # ---- what dies
 
     def test_a_worker_ends_without_its_dispatcher(self):
@@ -202,29 +193,6 @@ class FarmTest(ProgramCase):
         farm.start_dispatcher()
         farm.start_worker(1)
         self.finish(process)
-        self.same_bytes("out")
-
-    def test_a_killed_worker_costs_no_job(self):
-        slow = programs_with(self.programs, self.path("slow"), "sluice-job", "sleep 60\n")
-        farm = self.farm()
-        farm.start_worker(0, programs=slow)
-        process = self.start(farm, "out")
-        self.assertTrue(wait_until(lambda: self.jobs(farm)["running"] > 0))
-        farm.kill_worker(0)
-        farm.start_worker(1)
-        self.finish(process)
-        self.same_bytes("out")
-        self.assertEqual(farm.status()["since_start"]["lost_workers"], 1)
-
-    def test_a_straggler_is_run_elsewhere_too(self):
-        stuck = programs_with(self.programs, self.path("stuck"), "sluice-job", "sleep 300\n")
-        farm = self.farm(slots=1)
-        farm.start_worker(0, programs=stuck)
-        process = self.start(farm, "out", options=[{}], models=1)
-        self.assertTrue(wait_until(lambda: farm.events("job begun")))
-        farm.start_worker(1)
-        self.finish(process)
-        self.assertEqual(farm.status()["since_start"]["copies"], 1)
         self.same_bytes("out")
 
     def test_a_killed_dispatcher_forgets_nothing(self):
@@ -375,12 +343,6 @@ class FarmTest(ProgramCase):
     def test_a_product_that_is_no_model(self):
         self.lied_to("model", "sluice-verify ended with exit code")
 
-    def test_a_record_of_another_job(self):
-        self.lied_to("record", "its record is not that of the job")
-
-    def test_a_product_that_never_comes(self):
-        self.lied_to("silence", "its owner does not answer")
-
     # ---- kinds of workers
 
     def test_a_job_that_lacks_memory_goes_to_a_larger_worker(self):
@@ -457,24 +419,6 @@ class FarmTest(ProgramCase):
         self.assertTrue(wait_until(farm.status))
         self.program(0, "sluice-farm", "drain", farm.endpoint)
         self.assertEqual(farm.dispatcher.wait(timeout=10), 0)
-
-    def test_drained_jobs_reach_their_client(self):
-        slow = programs_with(self.programs, self.path("slow"), "sluice-job",
-                             "sleep 3\nexec REAL \"$@\"\n")
-        self.addCleanup(shutil.rmtree, slow)
-        farm = self.farm(slots=1)
-        farm.start_worker(0, programs=slow)
-        process = self.start(farm, "out")
-        self.assertTrue(wait_until(lambda: farm.events("job begun")))
-        self.program(0, "sluice-farm", "drain", farm.endpoint)
-        self.assertEqual(farm.dispatcher.wait(timeout=60), 0)
-        # The worker had one job and the next one.
-        self.assertEqual(len(farm.events("job begun")), len(os.listdir(self.path("out"))))
-        self.assertIn(len(os.listdir(self.path("out"))), (1, 2))
-        farm.start_dispatcher()
-        self.finish(process)
-        self.assertEqual(len(os.listdir(self.path("out"))), 4)
-        self.same_bytes("out")
 
     def test_an_idle_worker_ends(self):
         farm = self.farm()

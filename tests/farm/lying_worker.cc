@@ -2,9 +2,8 @@
 //
 //   lying_worker ENDPOINT LIE [STAGE BUILD]...
 //
-// LIE is bytes: the product has another digest than it says; model: the product is no compiled
-// model; record: the record is that of another job; silence: it never sends the product. The builds
-// are those of the programs that jobs want.
+// LIE is bytes: the product has another digest than it says; or model: the product is no compiled
+// model. The builds are those of the programs that jobs want.
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -46,7 +45,7 @@ class LyingWorker {
  private:
   void take(const pb::FarmMessage& message) {
     for (const pb::Lease& lease : message.assign().leases()) finish(lease);
-    if (message.has_get() && lie_ != "silence") send(message.get());
+    if (message.has_get()) send(message.get());
   }
 
   void finish(const pb::Lease& lease) {
@@ -54,7 +53,6 @@ class LyingWorker {
     const Digest key = record->key();
     record->results = {};
     record->results.add("output", sha256(lie_ == "bytes" ? std::string_view("others") : kBytes));
-    if (lie_ == "record") record->fields.add("more", "than the job has");
     pb::FarmMessage message;
     pb::Done& done = *message.mutable_done();
     done.set_lease(lease.lease());
