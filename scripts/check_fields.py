@@ -121,7 +121,9 @@ def check_options(files):
     asking = "\n".join(text for path, text in files.items() if path.endswith((".cc", ".h")) and
                        not is_test(path) and not is_bench(path))
     for name in re.findall(r'OptionRow\{"([a-z-]+)"', files[OPTIONS]):
-        if not re.search(rf'(?:\b(?:text|flag|integer|list|find)\(|== )"{name}"', asking):
+        # It is asked for by name, or a row of a table hands it to another program.
+        if not re.search(rf'(?:\b(?:text|flag|integer|list|find)\(|== )"{name}"', asking) and (
+                not re.search(rf'\{{"{name}", "[\w-]+"\}}', asking)):
             yield f"{OPTIONS}: nothing asks for option '{name}'"
 
 
@@ -131,7 +133,8 @@ def check_messages(files, schema, code):
         if opening := re.match(r"(message|enum) (\w+)", line):
             message = opening.group(2) if opening.group(1) == "message" else ""
         for field in re.findall(r"[\w.]+ (\w+) = \d+;", line) if message else ():
+            case = "k" + field.title().replace("_", "")  # of a oneof
             if (f"{message}.{field}" not in FOR_PEOPLE and
-                not re.search(rf"(?:\.|->)(?:has_)?{field}(?:_size)?\(", code)):
+                not re.search(rf"(?:\.|->)(?:has_)?{field}(?:_size)?\(|::{case}:", code)):
                 yield (f"{schema}: nothing reads {message}.{field}; make its number `reserved`, or "
                        f"read it")

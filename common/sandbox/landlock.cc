@@ -26,7 +26,6 @@ enum Right : uint64_t {
   kRemoveFile = 1 << 5,
   kMakeFolder = 1 << 7,
   kMakeFile = 1 << 8,
-  kMakeSocket = 1 << 9,
   kMoveBetween = 1 << 13,  // from version 2
   kTruncate = 1 << 14,     // from version 3
   kControlDevice = 1 << 15,
@@ -85,8 +84,7 @@ Result<FileRules> FileRules::make(const FileAccess& access) {
   if (version <= 0) return made;  // the kernel has none, or it is switched off
   made.version_ = static_cast<int>(version);
   const uint64_t known = rights_of_version(made.version_);
-  const RulesRequest request{known, access.makes_sockets ? 0 : kTcp,
-                             access.makes_sockets ? 0 : kScopes};
+  const RulesRequest request{known, kTcp, kScopes};
   made.rules_ = Descriptor(
       static_cast<int>(::syscall(kCreateRules, &request, request_bytes(made.version_), 0)));
   if (!made.rules_) return landlock_error("anything");
@@ -94,10 +92,8 @@ Result<FileRules> FileRules::make(const FileAccess& access) {
     const std::vector<std::string>& paths;
     uint64_t rights;
   };
-  const uint64_t socket = access.makes_sockets ? uint64_t{kMakeSocket} : 0;
-  for (const Kind& kind :
-       {Kind{access.readable, kReading}, Kind{access.writable, kWriting | socket},
-        Kind{access.executable, kReading | kExecute}}) {
+  for (const Kind& kind : {Kind{access.readable, kReading}, Kind{access.writable, kWriting},
+                           Kind{access.executable, kReading | kExecute}}) {
     for (const std::string& path : kind.paths)
       if (!add_path(made.rules_.get(), path.c_str(), kind.rights & known))
         return landlock_error(path);

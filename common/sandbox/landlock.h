@@ -12,7 +12,6 @@ namespace sluice {
 
 struct FileAccess {
   std::vector<std::string> readable, writable, executable;
-  bool makes_sockets = false;  // in writable folders
 };
 
 // Rules that are ready to be enforced.

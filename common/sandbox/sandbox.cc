@@ -78,10 +78,6 @@ FileAccess access_of(const Sandbox& sandbox, Confined what) {
   for (const auto& folders : {library_path(), program_folders(sandbox.program)})
     access.readable.insert(access.readable.end(), folders.begin(), folders.end());
   access.writable.emplace_back("/dev/null");
-  if (what == Confined::kFileUser) {
-    access.makes_sockets = true;
-    access.readable.emplace_back("/proc");  // its children find themselves there
-  }
   if (what == Confined::kBody) return access;
   access.executable = program_folders(sandbox.program);
   access.executable.insert(access.executable.end(), std::begin(kLoaders), std::end(kLoaders));
@@ -99,7 +95,6 @@ const CallFilter& filter() {
 Result<PreparedSandbox> PreparedSandbox::prepare(const Sandbox& sandbox, Confined what) {
   PreparedSandbox prepared(sandbox, what);
   SLUICE_ASSIGN(prepared.files_, FileRules::make(access_of(sandbox, what)));
-  if (what == Confined::kFileUser) return prepared;
   prepared.program_ = first_forbidden_descriptor();
   prepared.calls_ = filter();
   return prepared;
@@ -111,14 +106,12 @@ Layers PreparedSandbox::enter(int program) noexcept {
   if (what_ == Confined::kBody) ::close(program_);
   if (what_ == Confined::kProgram && ::dup3(program, program_, O_CLOEXEC) < 0) return {};
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return {};
-  if (what_ != Confined::kFileUser) {
-    if (!forbid_core_dumps() || !limit_memory(limits_.memory_bytes) ||
-        !limit_cpu(limits_.cpu_seconds) || !limit_files(limits_.file_bytes) ||
-        !limit_descriptors(static_cast<uint64_t>(program_)))
-      return {};
-    layers.limits = true;
-    enter_namespaces(layers);
-  }
+  if (!forbid_core_dumps() || !limit_memory(limits_.memory_bytes) ||
+      !limit_cpu(limits_.cpu_seconds) || !limit_files(limits_.file_bytes) ||
+      !limit_descriptors(static_cast<uint64_t>(program_)))
+    return {};
+  layers.limits = true;
+  enter_namespaces(layers);
   if (!files_.enforce()) return {};
   layers.files = files_.version();
   if (calls_.is_empty()) return layers;
@@ -133,13 +126,6 @@ void PreparedSandbox::run_program(char* const* arguments) const noexcept {
     return;
   }
   ::syscall(SYS_execveat, program_, "", arguments, environ, AT_EMPTY_PATH);
-}
-
-Result<Layers> enter_sandbox(const Sandbox& sandbox) {
-  SLUICE_ASSIGN(PreparedSandbox prepared, PreparedSandbox::prepare(sandbox, Confined::kBody));
-  const Layers layers = prepared.enter(-1);
-  if (layers) return layers;
-  return make_error(ErrorCode::kIo, "the sandbox cannot be entered: {}", std::strerror(errno));
 }
 
 Result<Layers> offered_layers() {

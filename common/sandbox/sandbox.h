@@ -29,9 +29,8 @@ struct Sandbox {
 
 // What runs in a sandbox.
 enum class Confined {
-  kBody,      // code of this program
-  kProgram,   // another program, which run_program() starts; that program starts no further one
-  kFileUser,  // a program with processes and sockets, whose files alone are restricted
+  kBody,     // code of this program
+  kProgram,  // another program, which run_program() starts; that program starts no further one
 };
 
 // A sandbox that is ready to be entered. All that needs memory has been done, so that the child of
@@ -58,10 +57,6 @@ class PreparedSandbox {
   FileRules files_;
   CallFilter calls_;
 };
-
-// Puts a process that was forked to do a job of this program into the sandbox, for good. Returns
-// the layers that hold. Errors: kIo.
-Result<Layers> enter_sandbox(const Sandbox& sandbox);
 
 // Returns the layers that a sandbox has on this machine: a child enters one. A process that forks
 // jobs calls it first, while it has one thread; its children find libseccomp loaded. Errors: kIo.

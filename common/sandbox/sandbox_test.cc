@@ -36,7 +36,8 @@ End run_confined(const Sandbox& sandbox, const std::function<int()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {
     std::signal(SIGXFSZ, SIG_IGN);
-    ::_exit(enter_sandbox(sandbox) ? body() : kNoSandbox);
+    auto prepared = PreparedSandbox::prepare(sandbox, Confined::kBody);
+    ::_exit(prepared && prepared->enter(-1) ? body() : kNoSandbox);
   }
   int status = 0;
   ::waitpid(child, &status, 0);

@@ -80,10 +80,10 @@ struct Read {
   Digest artifact;
 };
 std::optional<Read> read_of(const std::string& value) {
-  const auto [place, rest] = split(value);
-  const auto artifact = digest_from_hex(std::string_view(rest).substr(0, kHexDigits));
-  if (!artifact || rest.size() < kHexDigits + 2) return std::nullopt;
-  const std::string name = rest.substr(kHexDigits + 1);
+  const auto [place, file] = split(value);
+  const auto artifact = digest_from_hex(std::string_view(file).substr(0, kHexDigits));
+  if (!artifact || file.size() < kHexDigits + 2) return std::nullopt;
+  const std::string name = file.substr(kHexDigits + 1);
   const bool is_plain = base_name(name) == name && name != "." && name != "..";
   return is_plain ? std::optional(Read{place, name, *artifact}) : std::nullopt;
 }
@@ -341,8 +341,8 @@ Result<void> take_made(const SentStage& stage, const Record& made, Store& store)
   for (const auto& [name, hex] : made.results.rows()) {
     if (!name.starts_with("made.")) continue;
     const std::string* const path = made.results.find("path." + name.substr(5));
-    const auto [place, rest] = split(path == nullptr ? std::string() : *path);
-    const auto target = place_of(stage, place, rest);
+    const auto [place, name_there] = split(path == nullptr ? std::string() : *path);
+    const auto target = place_of(stage, place, name_there);
     const auto artifact = digest_from_hex(hex);
     if (!target || !artifact) {
       return make_error(ErrorCode::kBadReply,

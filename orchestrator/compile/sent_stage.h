@@ -7,10 +7,10 @@
 //   release 0.9.0
 //   run 3fa0…
 //   option --opt-level=O3         as on the command line; names of files are absolute
-//   names <in> /home/me/x.onnx    a file that is named: of an option, or one of kPlaces
+//   names <in> /models/x.onnx      a file that is named: of an option, or one of kPlaces
 //   reads <stdin> 9ab1… x.sg      a file that is sent, under this name
 //   makes --dump-dir 2-optimize   what is sent back, under this name
-//   readable /home/me             what a sandbox lets it read, besides what is sent, and write
+//   readable /models              what a sandbox lets it read, besides what is sent, and write
 //
 //   messages …                    the results: its warnings
 //   made.0 88c1…                  the artifact of what it made, and where it belongs

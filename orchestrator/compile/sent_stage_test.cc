@@ -45,7 +45,7 @@ class SentStageTest : public ::testing::Test {
     for (const Digest& digest : artifacts_read(record)) copy(digest, client_, worker_);
     return sent_stage_of(record, places_, worker_);
   }
-  std::string refusal(const std::string& name, const std::string& value) {
+  std::string unsupported_reason(const std::string& name, const std::string& value) {
     Record changed = record();
     changed.fields.add(name, value);
     const auto received = this->received(changed);
@@ -113,21 +113,23 @@ TEST_F(SentStageTest, FilesAreSentAndComeBack) {
 TEST_F(SentStageTest, EachRunHasAKeyOfItsOwn) { EXPECT_NE(record().key(), record().key()); }
 
 TEST_F(SentStageTest, JobsAreRefused) {
-  EXPECT_THAT(refusal("names", "<stdin> /etc/passwd"), HasSubstr("names files"));
-  EXPECT_THAT(refusal("readable", "/etc"), HasSubstr("names files"));
-  EXPECT_THAT(refusal("option", "--model=/etc/passwd"), HasSubstr("names files"));
-  EXPECT_THAT(refusal("option", "--profile=/etc/x.json"), HasSubstr("names files"));
-  EXPECT_THAT(refusal("option", "--serve=ipc:///x"), HasSubstr("cannot be asked"));
-  EXPECT_THAT(refusal("option", "-o"), HasSubstr("which no stage has"));
-  EXPECT_THAT(refusal("option", "--no-such=1"), HasSubstr("which no stage has"));
-  EXPECT_THAT(refusal("option", ""), HasSubstr("which no stage has"));
-  EXPECT_THAT(refusal("store", "yes"), HasSubstr("needs a store"));
-  EXPECT_THAT(refusal("makes", "--dump-dir ../x"), HasSubstr("makes"));
-  EXPECT_THAT(refusal("makes", "--annotate x"), HasSubstr("makes"));
-  EXPECT_THAT(refusal("reads", "<stdin> 12 x"), HasSubstr("damaged"));
-  EXPECT_THAT(refusal("reads", "<stdin> " + std::string(64, '0') + " ../x"), HasSubstr("damaged"));
+  EXPECT_THAT(unsupported_reason("names", "<stdin> /etc/passwd"), HasSubstr("names files"));
+  EXPECT_THAT(unsupported_reason("readable", "/etc"), HasSubstr("names files"));
+  EXPECT_THAT(unsupported_reason("option", "--model=/etc/passwd"), HasSubstr("names files"));
+  EXPECT_THAT(unsupported_reason("option", "--profile=/etc/x.json"), HasSubstr("names files"));
+  EXPECT_THAT(unsupported_reason("option", "--serve=ipc:///x"), HasSubstr("cannot be asked"));
+  EXPECT_THAT(unsupported_reason("option", "-o"), HasSubstr("which no stage has"));
+  EXPECT_THAT(unsupported_reason("option", "--no-such=1"), HasSubstr("which no stage has"));
+  EXPECT_THAT(unsupported_reason("option", ""), HasSubstr("which no stage has"));
+  EXPECT_THAT(unsupported_reason("store", "yes"), HasSubstr("needs a store"));
+  EXPECT_THAT(unsupported_reason("makes", "--dump-dir ../x"), HasSubstr("makes"));
+  EXPECT_THAT(unsupported_reason("makes", "--annotate x"), HasSubstr("makes"));
+  EXPECT_THAT(unsupported_reason("reads", "<stdin> 12 x"), HasSubstr("damaged"));
+  EXPECT_THAT(unsupported_reason("reads", "<stdin> " + std::string(64, '0') + " ../x"),
+              HasSubstr("damaged"));
   places_.stage = "build";
-  EXPECT_THAT(refusal("more", ""), HasSubstr("is for 'optimize' and this is a service of 'build'"));
+  EXPECT_THAT(unsupported_reason("more", ""),
+              HasSubstr("is for 'optimize' and this is a service of 'build'"));
   Record other = record();
   other.kind = "kernel";
   EXPECT_FALSE(received(other).ok());

@@ -26,8 +26,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kStageTick{100};
-constexpr size_t kReceivedAtOnce = 64;  // messages, before the runs are looked at again
-constexpr size_t kMaxWaiting = 64;      // runs; more clients wait with theirs
+constexpr size_t kTakenAtOnce = 64;     // messages, before the runs are looked at again
+constexpr size_t kMaxWaitingRuns = 64;  // runs; more clients wait with theirs
 constexpr size_t kMaxClients = 1024;
 
 class StageWorker {
@@ -93,7 +93,7 @@ class StageWorker {
       signalfd_siginfo signal{};
       is_stopped_ = ::read(signals_.get(), &signal, sizeof(signal)) > 0;
     }
-    for (size_t i = 0; i < kReceivedAtOnce; ++i) {
+    for (size_t i = 0; i < kTakenAtOnce; ++i) {
       const auto incoming = channel_.receive();
       if (!incoming) break;
       take(*incoming);
@@ -144,7 +144,7 @@ class StageWorker {
     }
     const bool is_known = clients_.contains(submit.client());
     const bool is_full =
-        runs_.waiting() >= kMaxWaiting || (!is_known && clients_.size() >= kMaxClients);
+        runs_.waiting() >= kMaxWaitingRuns || (!is_known && clients_.size() >= kMaxClients);
     if (!is_full) {
       Client& client = clients_[submit.client()];
       client.peer = peer;
@@ -193,7 +193,7 @@ class StageWorker {
   // Also those whose messages have not been taken.
   void refuse_all(const Error& error) {
     for (const auto& [id, client] : clients_) refuse(client.peer, error);
-    for (size_t i = 0; i < kReceivedAtOnce; ++i) {
+    for (size_t i = 0; i < kTakenAtOnce; ++i) {
       const auto incoming = channel_.receive();
       if (!incoming) return;
       refuse(incoming->peer, error);

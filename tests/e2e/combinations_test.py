@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Options of sluice compile in drawn combinations, by each strategy: over a pipe, files, services
-that files are named or sent to, with a store, with a farm, in a sandbox or not. Product and dumps have the bytes of the pipe's, and
-statistics say the same but for times; stages that were found in a store have no rows of passes.
+that files are named or sent to, with a store, with a farm, in a sandbox or not. Product and dumps
+have the bytes of the pipe's, and statistics say the same but for times; stages that were found in a
+store have no rows of passes.
 
 usage: combinations_test.py FOLDER_OF_PROGRAMS [--count N] [--seed S]
 """

@@ -342,8 +342,9 @@ class Services(Case):
                 (stage, self.serve(stage, endpoint="tcp://127.0.0.1:*")[1]) for stage in STAGES)))):
             folder = self.path(name)
             os.mkdir(folder)
-            result = self.compile("--profile=" + PROFILE, "--segments=inline", "--external-weight=1",
-                                  "--dump-dir", folder + "/dump", "--stats", folder + "/stats.json",
+            result = self.compile("--profile=" + PROFILE, "--segments=inline",
+                                  "--external-weight=1", "--dump-dir", folder + "/dump",
+                                  "--stats", folder + "/stats.json",
                                   *how, out=folder + "/out.om")
             self.assertEqual(result.returncode, 0, result.stderr)
             with open(folder + "/stats.json", encoding="utf-8") as file:
@@ -411,7 +412,8 @@ class Services(Case):
             process, _ = self.serve("optimize", endpoint=used, wait=False)
             self.assertEqual(process.wait(timeout=60), 5)
             self.assertIn("cannot listen at", process.stderr.read())
-        self.compiled(*self.use(("optimize", self.serve("optimize", endpoint="tcp://127.0.0.1:*")[1])))
+        _, endpoint = self.serve("optimize", endpoint="tcp://127.0.0.1:*")
+        self.compiled(*self.use(("optimize", endpoint)))
 
     def test_wrong_options(self):
         for options in (["x.sg"], ["-o", "x.sg"], ["--threads=2"], ["--opt-level=O1"]):
