@@ -540,8 +540,9 @@ class BadInput(ProgramCase):
         good = bytes_of(self.path("good.npy"))
         self.path("short.npy", good[:-4])
         self.path("long.npy", good + b"1234")
-        for command in (["loader", om], ["eval", graphs[0]]):
-            for name, says in (("shape", ["'x'", "f32[2, 9]"]), ("rank", ["'x'", "f32[16]"]),
+        for command, shape, rank in ((["loader", om], "f32 2x9", "f32 16"),
+                                     (["eval", graphs[0]], "f32[2, 9]", "f32[16]")):
+            for name, says in (("shape", ["'x'", shape]), ("rank", ["'x'", rank]),
                                ("dtype", ["'x'", "f64", "f32"]), ("short", ["short.npy"]),
                                ("long", ["long.npy"]), ("absent", ["absent.npy"])):
                 self.refused(3, None, says, *command, "--input", "x=" + self.path(name + ".npy"),
