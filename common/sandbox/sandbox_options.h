@@ -13,9 +13,9 @@ namespace sluice {
 // its like, empty when it is not given. Errors: kBadOption.
 Result<Sandbox> sandbox_of_options(const std::function<std::string(std::string_view name)>& text);
 
-// Lets a stage put constants into the store: their names are their digests, so whoever reads them
-// finds what is damaged. Errors: those of making the folders.
-Result<void> allow_constants(const std::string& store, Sandbox& sandbox);
+// Lets a stage put constants into the store, unless that cannot be written: their names are their
+// digests, so whoever reads them finds what is damaged.
+void allow_constants(const std::string& store, Sandbox& sandbox);
 
 // Returns the error of a job that went beyond a limit: "more than the 60 s of processor time that
 // --sandbox-seconds allows".

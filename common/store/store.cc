@@ -95,10 +95,11 @@ Digest Store::keep(std::span<const std::byte> bytes) {
   return digest;
 }
 
-void Store::put(const Digest& digest, std::span<const std::byte> bytes) {
+bool Store::put(const Digest& digest, std::span<const std::byte> bytes) {
   const Result<uint64_t> added = put_in_store(path_, digest, bytes);
-  if (!added) return note(added.error().message);
+  if (!added) return note(added.error().message), false;
   added_bytes_ += *added;
+  return true;
 }
 
 void Store::keep(const Record& record) {
@@ -136,7 +137,7 @@ std::optional<Digest> Store::keep_file(const std::string& file) {
     added_bytes_ += map->bytes().size();
     return digest;
   }
-  put(digest, map->bytes());
+  if (!put(digest, map->bytes())) return std::nullopt;
   return digest;
 }
 

@@ -70,7 +70,8 @@ class Store {
   void keep_failure(const Record& record);
   void forget_failure(const Digest& key);
   // Keeps a file that the caller has written and nobody changes any more: by a link to it where the
-  // file system allows that, else by a copy. Returns the digest of its bytes.
+  // file system allows that, else by a copy. Returns the digest of its bytes, or nothing when it is
+  // not there then.
   std::optional<Digest> keep_file(const std::string& file);
 
   // Counts bytes that somebody else has put into the folder.
@@ -91,7 +92,7 @@ class Store {
   std::optional<Record> find_in(std::string_view folder, const Digest& key);
   std::optional<MappedFile> find_here(const Digest& digest);
   void keep_in(std::string_view folder, const Record& record);
-  void put(const Digest& digest, std::span<const std::byte> bytes);
+  bool put(const Digest& digest, std::span<const std::byte> bytes);
   void note(std::string text);
   void note_damaged(const std::string& file);
 

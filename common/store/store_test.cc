@@ -147,6 +147,13 @@ TEST_F(StoreOfResultsTest, ARecordOfAnotherKeyIsDamaged) {
   EXPECT_FALSE(store_.find("optimize", fields_));
 }
 
+TEST_F(StoreOfResultsTest, AFileThatCannotBeKeptHasNoDigest) {
+  const std::string path = file("code", "code");
+  Store nowhere(path);  // a file where the folder is to be
+  EXPECT_FALSE(nowhere.keep_file(path));
+  EXPECT_TRUE(nowhere.fault());
+}
+
 TEST_F(StoreOfResultsTest, AFileIsKeptByALinkThatNobodyMayWrite) {
   const std::string path = file("model", "bytes");
   const auto digest = store_.keep_file(path);

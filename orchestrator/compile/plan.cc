@@ -175,8 +175,7 @@ class Planner {
     }
     const bool keeps_constants = takes_store(i) && (!asks_store_ || !request_.dump_dir.empty() ||
                                                     !segments_.empty() || !plan_.steps.builds());
-    if (keeps_constants && !request_.shows_plan)
-      SLUICE_TRY(allow_constants(places_.store, sandbox));
+    if (keeps_constants && !request_.shows_plan) allow_constants(places_.store, sandbox);
     stage.sandbox = std::move(sandbox);
     return {};
   }
