@@ -10,7 +10,6 @@
 #include <filesystem>
 
 #include "common/base/files.h"
-#include "common/base/store_size.h"
 
 namespace sluice {
 namespace {
@@ -67,15 +66,6 @@ Result<uint64_t> put_in_store(const std::string& store, const Digest& digest,
   if (holds(path, bytes) && note_use(path)) return uint64_t{0};
   SLUICE_TRY(write_in_folder_of(path, [&] { return write_file(path, bytes); }));
   return uint64_t{bytes.size()};
-}
-
-Result<Digest> move_into_store(const std::string& store, TemporaryFile file) {
-  SLUICE_ASSIGN(const MappedFile map, MappedFile::open(file.path_of_descriptor()));
-  const Digest digest = sha256(map.bytes());
-  const std::string path = store_path(store, digest);
-  SLUICE_TRY(write_in_folder_of(path, [&] { return file.commit(path); }));
-  add_to_store_size(store, map.bytes().size());
-  return digest;
 }
 
 }  // namespace sluice

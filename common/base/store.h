@@ -8,7 +8,6 @@
 
 #include "common/base/digest.h"
 #include "common/base/result.h"
-#include "common/base/temporary_file.h"
 
 namespace sluice {
 
@@ -18,8 +17,6 @@ std::string store_path(const std::string& store, const Digest& digest);
 // a use of them.
 Result<uint64_t> put_in_store(const std::string& store, const Digest& digest,
                               std::span<const std::byte> bytes);
-// Hashes a file that was created below the store, and moves it into the store.
-Result<Digest> move_into_store(const std::string& store, TemporaryFile file);
 
 // Sets the time of use of a file, by which `sluice cache gc` chooses; the time of change stays.
 // Returns whether the file is there.

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "common/base/files.h"
-#include "common/base/store.h"
 #include "common/base/testing/test_folder.h"
 
 namespace sluice {
@@ -56,14 +55,6 @@ TEST_F(StoreSizeTest, WhoAddsAtTheSameTimeIsCountedEachTime) {
 TEST_F(StoreSizeTest, AFolderThatIsNotThereIsNoError) {
   set_store_size(folder_.file("none"), 5);
   EXPECT_FALSE(find_store_size(folder_.file("none")));
-}
-
-TEST_F(StoreSizeTest, WhatIsMovedIntoAStoreIsCounted) {
-  set_store_size(store_, 10);
-  auto made = TemporaryFile::create(store_ + "/made");
-  ASSERT_TRUE(made.ok() && write_text(made->path_of_descriptor(), "abc").ok());
-  ASSERT_TRUE(move_into_store(store_, std::move(*made)).ok());
-  EXPECT_EQ(find_store_size(store_), 13u);
 }
 
 }  // namespace

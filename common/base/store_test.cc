@@ -79,16 +79,6 @@ TEST_F(StoreTest, WhatIsDamagedIsWrittenAgain) {
   EXPECT_EQ(read_text(store_path(folder_, digest)).value(), "abc");
 }
 
-TEST_F(StoreTest, FilesMove) {
-  auto made = TemporaryFile::create(folder_ + "/made");
-  ASSERT_TRUE(made.ok() && write_text(made->path_of_descriptor(), "abc").ok());
-  const auto digest = move_into_store(folder_, std::move(*made));
-  ASSERT_TRUE(digest.ok());
-  EXPECT_EQ(read_text(store_path(folder_, *digest)).value(), "abc");
-  const std::filesystem::directory_iterator entries(folder_);
-  EXPECT_EQ(std::distance(begin(entries), end(entries)), 1) << "more than the folder of the entry";
-}
-
 TEST_F(StoreTest, AFileInItsPlaceIsAnError) {
   ASSERT_TRUE(write_text(folder_ + "/file", "").ok());
   EXPECT_FALSE(
