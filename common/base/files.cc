@@ -294,6 +294,18 @@ bool is_special_file(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
+std::string absolute_path(const std::string& path) {
+  std::error_code failed;
+  std::filesystem::path whole = std::filesystem::absolute(path, failed);
+  if (failed) return path;
+  const bool goes_up = std::ranges::any_of(whole, [](const auto& part) { return part == ".."; });
+  if (goes_up) {
+    const auto folder = std::filesystem::weakly_canonical(whole.parent_path(), failed);
+    if (!failed) whole = folder / whole.filename();
+  }
+  return whole.lexically_normal().string();
+}
+
 Result<void> make_directories(const std::string& path) {
   if (path.empty()) return {};  // the current one
   std::error_code code;

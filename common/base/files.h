@@ -101,6 +101,9 @@ class FileNames {
   std::set<std::string> used_;
 };
 
+// Returns the path from any folder, without "." and "..". What ".." means behind a link, the system
+// says; links that no ".." comes after stay.
+std::string absolute_path(const std::string& path);
 Result<void> make_directories(const std::string& path);
 // Returns true when the path exists and is not a regular file: a device, a pipe, a folder.
 bool is_special_file(const std::string& path);

@@ -13,10 +13,7 @@ namespace fs = std::filesystem;
 
 class Rebinding {
  public:
-  explicit Rebinding(const std::string& path) : given_(path) {
-    std::error_code code;
-    absolute_ = fs::absolute(path, code).lexically_normal();
-  }
+  explicit Rebinding(const std::string& path) : given_(path) { absolute_ = absolute_path(path); }
 
   Result<void> run(Module& module) {
     SLUICE_TRY(open(absolute_.string()));

@@ -12,7 +12,9 @@ std::string_view text_of(const Payload& frame) {
 
 std::string checksum_of(std::string_view message, std::span<const std::byte> bytes) {
   uLong sum = ::crc32_z(0, reinterpret_cast<const Bytef*>(message.data()), message.size());
-  sum = ::crc32_z(sum, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+  // Of no address the library returns the sum of nothing, not the sum so far.
+  if (!bytes.empty())
+    sum = ::crc32_z(sum, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
   return fmt::format("{:08x}", sum);
 }
 

@@ -42,7 +42,8 @@ Result<void> take_services(const CommandLine& line, CompileRequest& request) {
     }
     SLUICE_ASSIGN(std::string endpoint,
                   connecting_endpoint(item.substr(equals + 1), request.service_keys));
-    request.services[stage] = std::move(endpoint);
+    if (!request.services.emplace(stage, std::move(endpoint)).second)
+      return make_error(ErrorCode::kBadOption, "--service names two endpoints for {}", stage);
   }
   if (request.services.empty() || request.transport == Transport::kZmq) return {};
   return make_error(ErrorCode::kUsage, "--service is for --transport zmq");

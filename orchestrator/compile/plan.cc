@@ -57,13 +57,6 @@ Result<void> check_in_time(const CompileRequest& request, size_t first) {
   return {};
 }
 
-// Returns the path from any folder.
-std::string absolute_path(const std::string& path) {
-  std::error_code failed;
-  const auto absolute = std::filesystem::absolute(path, failed);
-  return failed ? path : absolute.string();
-}
-
 bool verifies(const CompileRequest& request) {
   return std::ranges::any_of(request.options.non_semantic, [](const std::string& argument) {
     return argument.starts_with("--verify=");
@@ -130,7 +123,7 @@ class Planner {
     if (i == kBuild && plan_.steps.builds() &&
         (asks_for_weight_files(request_) || plan_.steps.first > 0))
       stage.options.push_back("--weights-beside=" + model_name(request_));
-    if (request_.sandbox || request_.transport == Transport::kZmq) SLUICE_TRY(confine(i, stage));
+    if (is_confined()) SLUICE_TRY(confine(i, stage));
     return stage;
   }
 
@@ -145,7 +138,7 @@ class Planner {
     if (request_.dump_dir.empty()) return {};
     const std::string folder = fmt::format("{}/{}-{}", request_.dump_dir, i + 1, kStageNames[i]);
     if (!request_.shows_plan)
-      SLUICE_TRY(make_directories(request_.sandbox ? folder : request_.dump_dir));
+      SLUICE_TRY(make_directories(is_confined() ? folder : request_.dump_dir));
     stage.options.push_back("--dump-dir=" + folder);
     if (i < plan_.steps.last) stage.dump = folder + ".sg";  // the last one's graph is the output
     return {};
@@ -158,6 +151,9 @@ class Planner {
     stage.options.push_back("--stats=" + path);
     return {};
   }
+
+  // Workers confine what they run, unless they were told not to.
+  bool is_confined() const { return request_.sandbox || request_.transport == Transport::kZmq; }
 
   Result<void> confine(size_t i, StageRun& stage) const {
     Sandbox sandbox = request_.sandbox.value_or(Sandbox());  // a worker has limits of its own

@@ -1,6 +1,8 @@
 #include "orchestrator/compile/sent_stage.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -12,6 +14,7 @@
 #include "common/base/weights_place.h"
 #include "common/graphfile/header.h"
 #include "common/sandbox/sandbox_options.h"
+#include "orchestrator/compile/stages.h"
 #include "orchestrator/process/programs.h"
 
 namespace sluice {
@@ -60,18 +63,17 @@ struct Typed {
   std::string option, value;
 };
 
-std::string absolute(const std::string& path) {
-  std::error_code failed;
-  const fs::path whole = fs::absolute(path, failed);
-  return failed ? path : whole.lexically_normal().string();
-}
-
 std::string base_name(const std::string& path) { return fs::path(path).filename().string(); }
 
 // Returns the first word of a value, and what comes after the blank.
 std::pair<std::string, std::string> split(const std::string& value) {
   const size_t blank = std::min(value.find(' '), value.size());
   return {value.substr(0, blank), value.substr(std::min(blank + 1, value.size()))};
+}
+
+// Returns whether it is the name of a file in a folder.
+bool is_plain(const std::string& name) {
+  return !name.empty() && base_name(name) == name && name != "." && name != "..";
 }
 
 // A file that is sent: "<stdin> 9ab1… name".
@@ -84,8 +86,7 @@ std::optional<Read> read_of(const std::string& value) {
   const auto artifact = digest_from_hex(std::string_view(file).substr(0, kHexDigits));
   if (!artifact || file.size() < kHexDigits + 2) return std::nullopt;
   const std::string name = file.substr(kHexDigits + 1);
-  const bool is_plain = base_name(name) == name && name != "." && name != "..";
-  return is_plain ? std::optional(Read{place, name, *artifact}) : std::nullopt;
+  return is_plain(name) ? std::optional(Read{place, name, *artifact}) : std::nullopt;
 }
 
 std::string random_hex() {
@@ -99,8 +100,8 @@ std::string random_hex() {
 
 class Sender {
  public:
-  Sender(const SentStage& stage, bool names_files, Store& store, Fields& fields)
-      : stage_(stage), names_files_(names_files), store_(store), fields_(fields) {}
+  Sender(const SentStage& stage, FileNaming names, Store& store, Fields& fields)
+      : stage_(stage), names_(names), store_(store), fields_(fields) {}
 
   Result<void> send() {
     fields_.add("stage", stage_.run.name);
@@ -108,32 +109,34 @@ class Sender {
     fields_.add("run", random_hex());
     if (stage_.run.input != "-") SLUICE_TRY(send_input(kOwnInput, stage_.run.input));
     if (!stage_.input.empty()) SLUICE_TRY(send_input(kInput, stage_.input));
-    if (names_files_) {
-      fields_.add("names", fmt::format("{} {}", kOutput, absolute(stage_.output)));
+    if (names_ != FileNaming::kSent) {
+      fields_.add("names", fmt::format("{} {}", kOutput, named(stage_.output)));
     } else {
       fields_.add("makes", fmt::format("{} output", kOutput));
     }
     for (const std::string& option : stage_.run.options) SLUICE_TRY(send_option(Typed(option)));
-    if (!names_files_ || !stage_.run.sandbox) return {};
+    if (names_ == FileNaming::kSent || !stage_.run.sandbox) return {};
     for (const std::string& path : stage_.run.sandbox->readable)
-      fields_.add("readable", absolute(path));
+      fields_.add("readable", named(path));
     for (const std::string& path : stage_.run.sandbox->writable)
-      fields_.add("writable", absolute(path));
+      fields_.add("writable", named(path));
     return {};
   }
 
  private:
+  std::string named(const std::string& path) const {
+    return names_ == FileNaming::kAsGiven ? path : absolute_path(path);
+  }
+
   Result<void> send_input(std::string_view place, const std::string& file) {
-    if (names_files_)
-      return fields_.add("names", fmt::format("{} {}", place, absolute(file))), Result<void>();
+    if (names_ != FileNaming::kSent)
+      return fields_.add("names", fmt::format("{} {}", place, named(file))), Result<void>();
     return send_file(place, file);
   }
 
   Result<void> send_file(std::string_view place, const std::string& file) {
     SLUICE_ASSIGN(const MappedFile map, MappedFile::open(file));
     const Digest artifact = store_.keep(map.bytes());
-    if (const auto fault = store_.fault())
-      return make_error(ErrorCode::kIo, "'{}' cannot be sent: {}", file, *fault);
     fields_.add("reads", fmt::format("{} {} {}", place, digest_hex(artifact), base_name(file)));
     return {};
   }
@@ -141,8 +144,8 @@ class Sender {
   Result<void> send_option(const Typed& typed) {
     if (!typed.is_file()) {
       fields_.add("option", typed.value.empty() ? typed.option : typed.with(typed.value));
-    } else if (names_files_) {
-      fields_.add("option", typed.with(absolute(typed.value)));
+    } else if (names_ != FileNaming::kSent) {
+      fields_.add("option", typed.with(named(typed.value)));
     } else if (typed.option == kStore) {
       fields_.add("store", "of the worker");
     } else if (is_written(typed.option)) {
@@ -158,7 +161,7 @@ class Sender {
   }
 
   const SentStage& stage_;
-  const bool names_files_;
+  const FileNaming names_;
   Store& store_;
   Fields& fields_;
 };
@@ -174,10 +177,10 @@ std::optional<std::string> place_of(const SentStage& stage, const std::string& p
   for (const std::string& option : stage.run.options) {
     const Typed typed(option);
     if (typed.option != place || !typed.is_file() || !is_written(place)) continue;
-    const fs::path whole = fs::path(absolute(typed.value)).parent_path() / path;
+    const fs::path whole = fs::path(absolute_path(typed.value)).parent_path() / path;
     const std::string allowed = place == "--weights-beside"
-                                    ? weights_place(absolute(typed.value)).folder
-                                    : absolute(typed.value);
+                                    ? weights_place(absolute_path(typed.value)).folder
+                                    : absolute_path(typed.value);
     const bool is_inside = whole == allowed || whole.string().starts_with(allowed + "/");
     return is_inside ? std::optional(whole.string()) : std::nullopt;
   }
@@ -215,6 +218,8 @@ class Receiver {
           fmt::format("is of kind '{}', a worker that listens runs stages", record_.kind));
     if (*release != version_text())
       return bad_job(fmt::format("is of release {}, the worker of {}", *release, version_text()));
+    if (std::ranges::find(kStageNames, *stage) == kStageNames.end())
+      return bad_job(fmt::format("is for '{}', which is no stage", *stage));
     if (!places_.stage.empty() && *stage != places_.stage)
       return bad_job(
           fmt::format("is for '{}' and this is a service of '{}'", *stage, places_.stage));
@@ -241,14 +246,21 @@ class Receiver {
     return bad_job("names files, and this service is not at ipc://PATH: they are to be sent");
   }
 
+  static Result<void> check_option(const std::string& option) {
+    const std::string name = option.substr(std::min<size_t>(2, option.size()));
+    if (!option.starts_with("--") || find_option(name) == nullptr)
+      return bad_job(fmt::format("has the option '{}', which no stage has", option));
+    if (std::ranges::find(kNotOfJobs, name) == std::end(kNotOfJobs)) return {};
+    return make_error(ErrorCode::kBadOption, "{} cannot be asked of a service", option);
+  }
+
+  static Error sent_here() {
+    return bad_job("sends files, and this service is at ipc://PATH: they are to be named");
+  }
+
   Result<void> take_option(const std::string& text) {
     const Typed typed(text);
-    const OptionRow* const row =
-        typed.option.starts_with("--") ? find_option(typed.option.substr(2)) : nullptr;
-    if (row == nullptr)
-      return bad_job(fmt::format("has the option '{}', which no stage has", typed.option));
-    if (std::ranges::find(kNotOfJobs, typed.option.substr(2)) != std::end(kNotOfJobs))
-      return make_error(ErrorCode::kBadOption, "{} cannot be asked of a service", typed.option);
+    SLUICE_TRY(check_option(typed.option));
     if (typed.is_file() && !places_.names_files) return named();
     sent_.run.options.push_back(text);
     return {};
@@ -256,7 +268,6 @@ class Receiver {
 
   Result<void> take_name(const std::string& value) {
     const auto [place, path] = split(value);
-    if (!path.starts_with("/")) return bad_job(fmt::format("names the file '{}'", path));
     if (place == kOwnInput) sent_.run.input = path;
     if (place == kInput) sent_.input = path;
     if (place == kOutput) sent_.output = path;
@@ -266,6 +277,12 @@ class Receiver {
   Result<void> take_read(const std::string& value) {
     const auto read = read_of(value);
     if (!read) return bad_job("has an input that is damaged");
+    if (places_.names_files) return sent_here();
+    if (read->place != kInput && read->place != kOwnInput) {
+      SLUICE_TRY(check_option(read->place));
+      if (is_written(read->place) || read->place == kStore)
+        return bad_job(fmt::format("reads '{}'", value));
+    }
     if (!store_.find_artifact(read->artifact))
       return make_error(ErrorCode::kIo, "the store '{}' has lost an input of the job",
                         store_.path());
@@ -289,7 +306,8 @@ class Receiver {
   Result<void> take_makes(const std::string& value) {
     const auto [place, name] = split(value);
     const std::string folder = fmt::format("{}/out/{}", places_.folder, place);
-    if (base_name(name) != name || name.empty() || (place != kOutput && !is_written(place)))
+    if (places_.names_files) return sent_here();
+    if (!is_plain(name) || (place != kOutput && !is_written(place)))
       return bad_job(fmt::format("makes '{}'", value));
     SLUICE_TRY(make_directories(folder));
     const std::string file = folder + "/" + name;
@@ -332,9 +350,9 @@ std::vector<fs::path> files_below(const fs::path& folder) {
 
 }  // namespace
 
-Result<Record> record_of(const SentStage& stage, bool names_files, Store& store) {
+Result<Record> record_of(const SentStage& stage, FileNaming names, Store& store) {
   Record record{.kind = kStageKind, .fields = {}, .results = {}};
-  SLUICE_TRY(Sender(stage, names_files, store, record.fields).send());
+  SLUICE_TRY(Sender(stage, names, store, record.fields).send());
   return record;
 }
 
@@ -353,6 +371,12 @@ Result<void> take_made(const SentStage& stage, const Record& made, Store& store)
     const auto file = store.find_artifact(*artifact);
     if (!file)
       return make_error(ErrorCode::kIo, "{}", store.fault().value_or("the store lost a product"));
+    if (place == kOutput) {
+      if (const auto written = write_file(*target, file->bytes()); !written)
+        return make_error(written.error().code, "the output of sluice-{} cannot be written: {}",
+                          stage.run.name, std::strerror(errno));
+      continue;
+    }
     SLUICE_TRY(make_directories(fs::path(*target).parent_path().string()));
     SLUICE_TRY(write_file(*target, file->bytes()));
   }

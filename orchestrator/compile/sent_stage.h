@@ -6,7 +6,7 @@
 //   stage optimize                the fields. Each run has a key of its own
 //   release 0.9.0
 //   run 3fa0…
-//   option --opt-level=O3         as on the command line; names of files are absolute
+//   option --opt-level=O3         as on the command line; files are named from any folder
 //   names <in> /models/x.onnx      a file that is named: of an option, or one of kPlaces
 //   reads <stdin> 9ab1… x.sg      a file that is sent, under this name
 //   makes --dump-dir 2-optimize   what is sent back, under this name
@@ -37,9 +37,14 @@ struct SentStage {
 
 // ---- at the client
 
-// Returns the record of a run. Unless files are named, those that it reads are kept in the store.
-// Errors: those of reading them; kBadOption for what cannot be sent.
-Result<Record> record_of(const SentStage& stage, bool names_files, Store& store);
+enum class FileNaming : uint8_t {
+  kSent,      // files are kept in the store, which gives them to the worker
+  kAbsolute,  // the worker is in another folder
+  kAsGiven,   // the worker is in this folder, so that its messages name files as they were given
+};
+// Returns the record of a run; what the store could not keep, its fault() says. Errors: those of
+// reading files that are sent; kBadOption for what cannot be sent.
+Result<Record> record_of(const SentStage& stage, FileNaming names, Store& store);
 // Puts what came back where the run's options say. Errors: kBadReply for what nobody asked for;
 // those of writing files.
 Result<void> take_made(const SentStage& stage, const Record& made, Store& store);

@@ -37,7 +37,8 @@ class SentStageTest : public ::testing::Test {
     to.keep(artifact->bytes());
   }
   Record record() {
-    auto made = record_of(sent_, places_.names_files, client_);
+    auto made =
+        record_of(sent_, places_.names_files ? FileNaming::kAbsolute : FileNaming::kSent, client_);
     EXPECT_TRUE(made.ok()) << error_text(made.error());
     return *made;
   }
@@ -51,6 +52,7 @@ class SentStageTest : public ::testing::Test {
     const auto received = this->received(changed);
     return received ? "taken" : error_text(received.error());
   }
+  std::string sent_digest() { return digest_hex(client_.keep(std::as_bytes(std::span("x")))); }
   // Returns what the client says of a product of this path.
   std::string reply(const std::string& path) {
     Record made = record();
@@ -127,12 +129,32 @@ TEST_F(SentStageTest, JobsAreRefused) {
   EXPECT_THAT(unsupported_reason("reads", "<stdin> 12 x"), HasSubstr("damaged"));
   EXPECT_THAT(unsupported_reason("reads", "<stdin> " + std::string(64, '0') + " ../x"),
               HasSubstr("damaged"));
+  EXPECT_THAT(unsupported_reason("makes", "--dump-dir .."), HasSubstr("makes"));
+  EXPECT_THAT(unsupported_reason("reads", "--kernel " + sent_digest() + " k"),
+              HasSubstr("cannot be asked"));
+  EXPECT_THAT(unsupported_reason("reads", "--stats=/x# " + sent_digest() + " k"),
+              HasSubstr("which no stage has"));
+  EXPECT_THAT(unsupported_reason("reads", "--dump-dir " + sent_digest() + " k"),
+              HasSubstr("reads"));
   places_.stage = "build";
   EXPECT_THAT(unsupported_reason("more", ""),
               HasSubstr("is for 'optimize' and this is a service of 'build'"));
   Record other = record();
   other.kind = "kernel";
   EXPECT_FALSE(received(other).ok());
+}
+
+TEST_F(SentStageTest, OnlyStagesRun) {
+  sent_.run.name = "worker";
+  EXPECT_THAT(unsupported_reason("more", ""), HasSubstr("is for 'worker', which is no stage"));
+}
+
+TEST_F(SentStageTest, NothingIsSentToWhoSeesTheFiles) {
+  const std::string digest = sent_digest();
+  places_.names_files = true;
+  EXPECT_THAT(unsupported_reason("makes", "<stdout> output"), HasSubstr("they are to be named"));
+  EXPECT_THAT(unsupported_reason("reads", "<stdin> " + digest + " k"),
+              HasSubstr("they are to be named"));
 }
 
 TEST_F(SentStageTest, ARunOfAnotherReleaseIsRefused) {
@@ -159,7 +181,7 @@ TEST_F(SentStageTest, RepliesThatNobodyAskedForAreRefused) {
 
 TEST_F(SentStageTest, AFolderIsNotSent) {
   sent_.run.options.push_back("--external-dir=" + folder_.path());
-  const auto made = record_of(sent_, false, client_);
+  const auto made = record_of(sent_, FileNaming::kSent, client_);
   ASSERT_FALSE(made.ok());
   EXPECT_THAT(error_text(made.error()), HasSubstr("names a folder"));
 }

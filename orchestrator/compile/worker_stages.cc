@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "common/base/store.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::chrono::seconds kMaxStart{5};
 constexpr std::chrono::microseconds kStartTick{500};
+constexpr size_t kMaxSocketPath = 107;  // sun_path of unix(7)
 
 }  // namespace
 
@@ -25,7 +27,13 @@ class WorkerStages::OwnWorker {
  public:
   static Result<std::unique_ptr<OwnWorker>> start(const WorkerChoice& choice) {
     auto worker = std::make_unique<OwnWorker>();
-    worker->endpoint_ = fmt::format("ipc://{}/worker.socket", choice.folder);
+    worker->endpoint_ = fmt::format("ipc://{}/worker", choice.folder);
+    if (ipc_path(worker->endpoint_).size() > kMaxSocketPath) {
+      return make_error(ErrorCode::kBadOption,
+                        "the folder for temporary files has too long a name for a socket: '{}'",
+                        choice.folder)
+          .with_hint("set TMPDIR to a folder with a shorter one");
+    }
     SLUICE_ASSIGN(std::string program, find_program("sluice-worker"));
     SLUICE_ASSIGN(worker->messages_, make_memory_file());
     std::vector<std::string> command = {std::move(program), "--listen=" + worker->endpoint_,
@@ -91,8 +99,8 @@ Result<void> WorkerStages::start(const std::vector<StageRun>& stages) {
 
 namespace {
 
-// Returns what the store has of the end of a run.
-StageReport report_of(const Digest& key, Store& store) {
+// Returns what the store has of the end of a run. Errors: kIo, when it could not keep that.
+Result<StageReport> report_of(const Digest& key, Store& store) {
   StageReport report;
   if (const auto failure = store.find_failure(key)) {
     const auto number = [&](const char* name) {
@@ -104,10 +112,17 @@ StageReport report_of(const Digest& key, Store& store) {
     if (const std::string* text = failure->results.find("text")) report.messages = *text;
   } else if (const auto made = store.find(key)) {
     if (const std::string* text = made->results.find("messages")) report.messages = *text;
-  } else {
-    report.ending.code = static_cast<int>(ExitClass::kResource);
+  } else if (!interrupted()) {
+    return make_error(ErrorCode::kIo, "{}",
+                      store.fault().value_or("the end of the stage was not kept"));
   }
   return report;
+}
+
+// Nobody can find the records of a run, whose key is its own.
+void forget(const Digest& key, const Store& store) {
+  for (const std::string_view folder : {kRecords, kJobs, kFailures})
+    ::unlink(record_path(store.path(), key, folder).c_str());
 }
 
 }  // namespace
@@ -117,29 +132,39 @@ Result<StageReport> WorkerStages::run(const StageRun& stage, const StageFiles& f
   const auto elsewhere = choice_.endpoints.find(stage.name);
   const bool is_own = elsewhere == choice_.endpoints.end();
   const std::string endpoint = is_own ? own_->endpoint() : elsewhere->second;
-  const bool names_files = !ipc_path(endpoint).empty();
-  Store store(names_files || choice_.store.empty() ? choice_.folder + "/sent" : choice_.store);
+  const FileNaming names = ipc_path(endpoint).empty() ? FileNaming::kSent
+                           : is_own                   ? FileNaming::kAsGiven
+                                                      : FileNaming::kAbsolute;
   const SentStage sent{.run = stage, .input = files.input, .output = files.output};
-  SLUICE_ASSIGN(const Record record, record_of(sent, names_files, store));
-  const Digest key = record.key();
-  store.keep_job(record);
-  if (const auto fault = store.fault()) return make_error(ErrorCode::kIo, "{}", *fault);
+  std::optional<Store> store;
+  std::optional<Record> record;
+  // A store that cannot be written costs time: what is sent is then in a folder of ours.
+  for (const std::string& place :
+       {names == FileNaming::kSent ? choice_.store : std::string(), choice_.folder + "/sent"}) {
+    if (place.empty() || (store && !store->fault())) continue;
+    store.emplace(place);
+    SLUICE_ASSIGN(record, record_of(sent, names, *store));
+    store->keep_job(*record);
+  }
+  if (const auto fault = store->fault()) return make_error(ErrorCode::kIo, "{}", *fault);
+  const Digest key = record->key();
   FarmProvider provider{.endpoint = endpoint, .listener = FarmListener::kWorker};
   if (!is_own) provider.keys = choice_.keys;
   if (is_own) provider.is_over = [this] { return own_->has_ended(); };
   const JobEvents events{.began = [](const Digest&) {},
                          .ended = [](const Digest&) { return true; },
                          .warned = [](const std::string&) {}};
-  if (auto ended = run_on_farm(provider, store, {key}, events); !ended)
+  if (auto ended = run_on_farm(provider, *store, {key}, events); !ended)
     return std::move(ended).error().within("sluice-" + stage.name);
   if (is_own && own_->has_ended() && !interrupted()) {
     return make_error(ErrorCode::kPeerLost, "the worker ended in the middle of sluice-{}",
                       stage.name)
         .with_hint(own_->last_words());
   }
-  StageReport report = report_of(key, store);
-  if (const auto made = store.find(key); made && report.ending.clean())
-    SLUICE_TRY(take_made(sent, *made, store));
+  SLUICE_ASSIGN(StageReport report, report_of(key, *store));
+  if (const auto made = store->find(key); made && report.ending.clean())
+    SLUICE_TRY(take_made(sent, *made, *store));
+  forget(key, *store);
   report.seconds = std::chrono::duration<double>(StageClock::now() - start).count();
   return report;
 }

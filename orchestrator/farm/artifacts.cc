@@ -114,6 +114,13 @@ void Artifacts::want(const Digest& digest, const std::string& peer) {
   turn(now_());
 }
 
+void Artifacts::give_up(const Digest& digest) {
+  const auto entry = transfers_.find(digest);
+  if (entry == transfers_.end()) return;
+  if (entry->second.file) --active_;
+  transfers_.erase(entry);
+}
+
 // Ends a transfer that has begun.
 void Artifacts::end(const Digest& digest, Arrival arrival) {
   arrivals_.push_back(std::move(arrival));
@@ -127,7 +134,7 @@ void Artifacts::begin(const Digest& digest, Transfer& transfer) {
   if (!made || !transfer.file) {
     arrivals_.push_back({.digest = digest,
                          .fault = fmt::format("the store '{}' cannot be written: {}", store_.path(),
-                                              std::strerror(errno)),
+                                              made ? std::strerror(errno) : made.error().message),
                          .is_unkept = true});
     transfers_.erase(digest);
     return;

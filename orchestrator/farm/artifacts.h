@@ -69,6 +69,8 @@ class Artifacts {
   bool refer(const Digest& digest, const std::string& holder, uint64_t total);
   // The peer asks for patience.
   void wait(const Digest& digest);
+  // Ends a transfer that nobody wants any more.
+  void give_up(const Digest& digest);
   // Says that nothing comes from a holder any more.
   void give_up_holder(const std::string& holder, const std::string& why);
   // Asks again for what did not come; gives up peers that do not answer.

@@ -77,8 +77,14 @@ class FarmRun {
     if (auto error = channel_.take_key_error()) return std::move(*error);
     while (auto incoming = channel_.receive()) SLUICE_TRY(take(*incoming));
     const auto now = FarmClock::now();
+    // What came while this program was stopped has not been seen.
+    if (now - last_turn_ > kFarmHeartbeat) last_heard_ += now - last_turn_;
+    last_turn_ = now;
     artifacts_.turn(now);
     for (const Artifacts::Arrival& arrival : artifacts_.take_arrivals()) take_arrival(arrival);
+    if (has_lost_product_ && provider_.listener == FarmListener::kWorker)
+      return make_error(ErrorCode::kIo, "the worker at '{}' has lost what it made",
+                        provider_.endpoint);
     if (has_lost_product_ && now >= next_return_) leave_and_return(now);
     if (now >= next_beat_) send_beat(false);
     return check_life(now);
@@ -316,7 +322,8 @@ class FarmRun {
   uint64_t last_message_ = 0, seen_ = 0;
   std::map<Digest, Product> products_;          // on their way
   std::map<Digest, std::set<Digest>> waiting_;  // artifact -> keys
-  FarmClock::time_point next_beat_{}, next_return_{}, last_heard_ = FarmClock::now();
+  FarmClock::time_point next_beat_{}, next_return_{}, last_heard_ = FarmClock::now(),
+                                                      last_turn_ = FarmClock::now();
   bool has_heard_ = false, is_silent_ = false, is_stopped_ = false, has_lost_product_ = false;
 };
 

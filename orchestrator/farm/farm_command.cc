@@ -28,7 +28,7 @@ namespace sluice {
 namespace {
 
 constexpr char kFarm[] = "sluice-farm";
-constexpr int64_t kMaxSlots = 1000;  // and threads
+constexpr int64_t kMaxSlots = 1024;  // and threads
 
 Result<int64_t> number_of(const CommandLine& line, const char* name, int64_t low, int64_t high) {
   const std::string text = line.text(name);
@@ -243,11 +243,11 @@ Result<int> listen(const CommandLine& line) {
     SLUICE_ASSIGN(const int64_t bytes, number_of(line, "--max-frame", 1, INT64_MAX));
     request.max_input_bytes = static_cast<uint64_t>(bytes);
   }
-  if (line.flag("--no-sandbox")) return run_stage_worker(request);
-  SLUICE_ASSIGN(request.sandbox, sandbox_of_options([&](std::string_view option) {
+  SLUICE_ASSIGN(Sandbox limits, sandbox_of_options([&](std::string_view option) {
                   const std::string name = "--" + std::string(option);
                   return line.has(name) ? line.text(name) : std::string();
                 }));
+  if (!line.flag("--no-sandbox")) request.sandbox = std::move(limits);
   return run_stage_worker(request);
 }
 

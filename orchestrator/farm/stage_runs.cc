@@ -11,6 +11,8 @@ namespace sluice {
 namespace {
 
 constexpr size_t kMaxMessageBytes = 1u << 20;
+// As long the other runs wait for what one has made to be kept; what takes longer is looked for.
+constexpr std::chrono::milliseconds kUsualKeeping{50};
 
 // Returns the line that the stage would have printed.
 std::string line_of(const Record& record, const Error& error) {
@@ -21,6 +23,20 @@ std::string line_of(const Record& record, const Error& error) {
   if (is_json) return error_json(error) + "\n";
   return fmt::format("sluice-{}: error {}\n", stage == nullptr ? "worker" : *stage,
                      error_text(error));
+}
+
+// Returns messages with the names that files had at the client, in place of those in our folder.
+std::string as_at_client(const std::string& messages, const std::string& folder) {
+  std::string text;
+  const std::string ours = folder + "/";
+  size_t begin = 0;
+  for (size_t at = messages.find(ours); at != std::string::npos; at = messages.find(ours, begin)) {
+    text += messages.substr(begin, at - begin);
+    begin = at + ours.size();
+    for (int level = 0; level < 2; ++level)  // "in/0/", "out/--dump-dir/"
+      begin = std::min(messages.find('/', begin), messages.size() - 1) + 1;
+  }
+  return text + messages.substr(begin);
 }
 
 Result<Descriptor> open_file(const std::string& path, int flags) {
@@ -56,6 +72,7 @@ void StageRuns::add(const std::string& client, const std::string& peer, const st
   if (std::ranges::any_of(runs_, is_same)) return;
   Run& run = runs_.emplace_back();
   run.client = client;
+  run.peer = peer;
   run.key = key;
   run.record = *record;
   for (const Digest& digest : artifacts_read(*record)) {
@@ -65,16 +82,31 @@ void StageRuns::add(const std::string& client, const std::string& peer, const st
   }
 }
 
+// Returns whether all can be read. What somebody has deleted since it came is asked for again.
+bool StageRuns::has_inputs(Run& run) {
+  if (!run.missing.empty()) return false;
+  for (const Digest& digest : artifacts_read(run.record)) {
+    if (run.lost == kMaxDamagedArrivals || store_.find_artifact(digest)) continue;
+    artifacts_.forget(digest);
+    run.missing.insert(digest);
+    artifacts_.want(digest, run.peer);
+  }
+  if (run.missing.empty()) return true;
+  ++run.lost;
+  return false;
+}
+
 void StageRuns::take_arrival(const Artifacts::Arrival& arrival) {
-  if (!arrival.fault.empty()) return refuse_input(arrival.digest, arrival.fault);
+  if (!arrival.fault.empty())
+    return refuse_input(arrival.digest, make_error(ErrorCode::kIo, "{}", arrival.fault));
   for (Run& run : runs_) run.missing.erase(arrival.digest);
 }
 
-void StageRuns::refuse_input(const Digest& digest, const std::string& why) {
+void StageRuns::refuse_input(const Digest& digest, const Error& error) {
   for (Run& run : runs_) {
     if (!run.missing.contains(digest) || run.is_over) continue;
-    fail(run, make_error(ErrorCode::kLimit, "an input of the job, sha256:{}, did not come: {}",
-                         digest_hex(digest).substr(0, 16), why));
+    fail(run, make_error(error.code, "an input of the job, sha256:{}, did not come: {}",
+                         digest_hex(digest).substr(0, 16), error.message));
   }
 }
 
@@ -87,6 +119,9 @@ void StageRuns::drop(const std::string& client) {
 void StageRuns::turn() {
   size_t running = 0;
   for (Run& run : runs_) {
+    const bool is_kept = run.keeping.valid() &&
+                         run.keeping.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    if (is_kept) end_keeping(run);
     if (!run.process) continue;
     const auto limit = StageProcess::max_seconds(run.sent->run);
     const std::chrono::duration<double> time = FarmClock::now() - run.begun;
@@ -99,7 +134,7 @@ void StageRuns::turn() {
   }
   for (Run& run : runs_) {
     if (running >= slots_) break;
-    if (run.is_over || run.process || !run.missing.empty()) continue;
+    if (run.is_over || run.process || run.keeping.valid() || !has_inputs(run)) continue;
     if (const auto started = start(run); started) {
       ++running;
     } else {
@@ -138,6 +173,7 @@ void StageRuns::end_process(Run& run, bool is_late) {
   report.messages = memory_file_text(run.messages);
   run.process->finish(run.sent->run, report);
   run.process.reset();
+  if (run.folder) report.messages = as_at_client(report.messages, run.folder->path());
   report.messages.resize(std::min(report.messages.size(), kMaxMessageBytes));
   pb::JobEnd end;
   if (!report.ending.clean()) {
@@ -147,11 +183,23 @@ void StageRuns::end_process(Run& run, bool is_late) {
     end.set_error(report.messages);
     return this->end(run, std::move(end));
   }
+  run.warnings = report.messages;
+  const auto keep = [this, places = places_of(run), record = run.record]() -> Result<Fields> {
+    Fields results;
+    SLUICE_TRY(keep_made(record, places, store_, results));
+    return results;
+  };
+  run.keeping = std::async(std::launch::async, keep);
+  if (run.keeping.wait_for(kUsualKeeping) == std::future_status::ready) end_keeping(run);
+}
+
+void StageRuns::end_keeping(Run& run) {
+  Result<Fields> results = run.keeping.get();
+  if (!results) return fail(run, results.error());
   Record made = run.record;
-  made.results = {};
-  if (!report.messages.empty()) made.results.add("messages", report.messages);
-  if (const auto kept = keep_made(made, places_of(run), store_, made.results); !kept)
-    return fail(run, kept.error());
+  made.results = std::move(results).value();
+  if (!run.warnings.empty()) made.results.add("messages", run.warnings);
+  pb::JobEnd end;
   end.set_record(record_text(made));
   this->end(run, std::move(end));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <future>
 #include <list>
 #include <optional>
 #include <set>
@@ -32,11 +33,11 @@ class StageRuns {
   StageRuns(const StageRuns&) = delete;
   StageRuns& operator=(const StageRuns&) = delete;
 
-  // Takes a job, unless it has it. peer: whom its inputs are asked for.
+  // Takes a job, unless it has it. peer: who is asked for its inputs.
   void add(const std::string& client, const std::string& peer, const std::string& record);
   void take_arrival(const Artifacts::Arrival& arrival);
   // Fails those that read an artifact.
-  void refuse_input(const Digest& digest, const std::string& why);
+  void refuse_input(const Digest& digest, const Error& error);
   // Nobody wants the runs of a client any more.
   void drop(const std::string& client);
   void turn();
@@ -45,21 +46,26 @@ class StageRuns {
 
  private:
   struct Run {
-    std::string client;
+    std::string client, peer;
     Digest key;
     Record record;
     std::set<Digest> missing;
+    int lost = 0;  // how often inputs that had come were gone
     std::optional<ScratchFolder> folder;
     std::optional<SentStage> sent;
     std::optional<StageProcess> process;
     Descriptor handle, messages;
     FarmClock::time_point begun{};
+    std::string warnings;                 // of the process that has ended
+    std::future<Result<Fields>> keeping;  // of what it made; hashing gigabytes takes seconds
     bool is_over = false;
   };
 
   SentPlaces places_of(const Run& run) const;
+  bool has_inputs(Run& run);
   Result<void> start(Run& run) const;
   void end_process(Run& run, bool is_late);
+  void end_keeping(Run& run);
   void end(Run& run, pb::JobEnd end);
   void fail(Run& run, const Error& error);
   static void kill(Run& run);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <map>
 
 #include "common/base/descriptor.h"
@@ -99,6 +100,10 @@ class StageWorker {
       take(*incoming);
     }
     const auto now = FarmClock::now();
+    // What came while this program was stopped has not been seen.
+    if (now - last_turn_ > kFarmHeartbeat)
+      for (auto& [id, client] : clients_) client.last_heard += now - last_turn_;
+    last_turn_ = now;
     artifacts_.turn(now);
     for (const Artifacts::Arrival& arrival : artifacts_.take_arrivals())
       runs_.take_arrival(arrival);
@@ -178,8 +183,10 @@ class StageWorker {
   void take(const Incoming& incoming, const pb::Piece& piece) {
     const auto digest = digest_of_field(piece.digest());
     if (digest && piece.total() > request_.max_input_bytes) {
-      return runs_.refuse_input(*digest, fmt::format("it has {} bytes, --max-frame allows {}",
-                                                     piece.total(), request_.max_input_bytes));
+      artifacts_.give_up(*digest);
+      return runs_.refuse_input(
+          *digest, make_error(ErrorCode::kLimit, "it has {} bytes, --max-frame allows {}",
+                              piece.total(), request_.max_input_bytes));
     }
     artifacts_.take(incoming.peer, piece, incoming.bytes.bytes);
   }
@@ -223,6 +230,15 @@ class StageWorker {
   void drop(const std::string& id) {
     runs_.drop(id);
     clients_.erase(id);
+    if (clients_.empty() && request_.store.empty()) clear_store();
+  }
+
+  // Nobody knows what is in a store of our own any more.
+  void clear_store() {
+    std::error_code failed;
+    for (const auto& entry : std::filesystem::directory_iterator(store_.path(), failed))
+      std::filesystem::remove_all(entry.path(), failed);
+    artifacts_.forget_all();
   }
 
   void drop_silent(FarmClock::time_point now) {
@@ -241,6 +257,7 @@ class StageWorker {
   std::map<std::string, Client> clients_;  // by id
   StageRuns runs_;
   FarmClock::time_point next_collection_ = FarmClock::now() + kFarmCollectPause;
+  FarmClock::time_point last_turn_ = FarmClock::now();
   bool is_stopped_ = false;
 };
 

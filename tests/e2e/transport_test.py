@@ -176,6 +176,8 @@ class SameBytes(Case):
         for code, *options in ((3, "--transport=pigeon"), (3, "--transport=zmq", "--service=build"),
                                (3, "--transport=zmq", "--service=x=ipc:///x"),
                                (3, "--transport=zmq", "--service=build=tcp://10.0.0.1:5"),
+                               (3, "--transport=zmq", "--service=build=ipc:///a",
+                                "--service=build=ipc:///b"),
                                (2, "--service=build=ipc:///x")):
             self.assert_one_error(self.compile(*options), code)
             self.assertFalse(os.path.exists(self.out))
@@ -338,8 +340,11 @@ class Services(Case):
         """Dumps, statistics and files of weights, from services that see nothing of ours."""
         make_convolutions(self.model)
         folders = []
-        for name, how in (("here", []), ("there", self.use(*(
-                (stage, self.serve(stage, endpoint="tcp://127.0.0.1:*")[1]) for stage in STAGES)))):
+        places = {"here": [], "at a port": ["tcp://127.0.0.1:*"] * 5,
+                  "named": ["ipc://%s/s%d" % (self.folder, k) for k in range(5)]}
+        for name, endpoints in places.items():
+            how = self.use(*((stage, self.serve(stage, endpoint=endpoint)[1])
+                             for stage, endpoint in zip(STAGES, endpoints))) if endpoints else []
             folder = self.path(name)
             os.mkdir(folder)
             result = self.compile("--profile=" + PROFILE, "--segments=inline",
@@ -355,6 +360,7 @@ class Services(Case):
                                      bytes_of(os.path.join(where, name))
                                      for where, _, names in os.walk(folder) for name in names}))
         self.assertEqual(folders[0], folders[1])
+        self.assertEqual(folders[0], folders[2])
         self.assertGreater(len(folders[0][1]), 10)
         self.assertEqual(os.listdir(self.tmp), [])
 
@@ -364,6 +370,39 @@ class Services(Case):
         expected = self.compiled(*options)
         _, endpoint = self.serve("preprocess", endpoint="tcp://127.0.0.1:*")
         self.assertTrue(self.compiled(*options, *self.use(("preprocess", endpoint))) == expected)
+
+    def test_what_was_deleted_at_a_service_is_sent_again(self):
+        store = self.path("store")
+        _, endpoint = self.serve("optimize", "--store", store, endpoint="tcp://127.0.0.1:*")
+        expected = self.compiled(*self.use(("optimize", endpoint)))
+        for folder in os.listdir(store):
+            shutil.rmtree(os.path.join(store, folder))
+        self.assertTrue(self.compiled(*self.use(("optimize", endpoint))) == expected)
+
+    def test_messages_name_files_as_they_were_given(self):
+        self.write("bad.onnx", b"no model")
+        texts = set()
+        for how in ([], ["--transport=zmq"], self.use(("preprocess", self.serve(
+                "preprocess", endpoint="tcp://127.0.0.1:*")[1]))):
+            done = subprocess.run([program("compile"), "bad.onnx", "-o", "x.om", *how],
+                                  capture_output=True, text=True, cwd=self.folder, check=False)
+            self.assertEqual(done.returncode, 3)
+            texts.add(done.stderr)
+        self.assertEqual(len(texts), 1, texts)
+
+    def test_a_path_up_from_a_link(self):
+        """The system goes up from where a link leads."""
+        for folder in ("real/deep", "other"):
+            os.makedirs(self.path(folder))
+        os.symlink(self.path("real/deep"), self.path("other/link"))
+        shutil.copy(self.model, self.path("real/x.onnx"))
+        make_convolutions(self.path("other/x.onnx"))
+        expected = self.compiled()
+        _, endpoint = self.serve("preprocess", endpoint="tcp://127.0.0.1:*")
+        for how in ([], ["--transport=files"], ["--transport=zmq"],
+                    self.use(("preprocess", endpoint))):
+            self.assertTrue(self.compiled(*how, source=self.path("other/link/../x.onnx")) ==
+                            expected, how)
 
     def test_large_inputs_are_refused(self):
         _, endpoint = self.serve("optimize", "--max-frame=1000", endpoint="tcp://127.0.0.1:*")

@@ -69,11 +69,8 @@ Result<ModelFile> open_model_file(const std::string& path) {
   SLUICE_ASSIGN(const MappedFile map, MappedFile::open(path));
   ModelFile file;
   file.name = path;
-  std::error_code failed;
-  const std::filesystem::path absolute = std::filesystem::absolute(path, failed).lexically_normal();
-  if (failed) return make_error(ErrorCode::kNotFound, "{}: {}", path, failed.message());
-  file.path = absolute.string();
-  file.folder = absolute.parent_path().string();
+  file.path = absolute_path(path);
+  file.folder = std::filesystem::path(file.path).parent_path().string();
   file.mtime_ns = map.mtime_ns();
   file.bytes = map.bytes();
   file.owner = std::make_shared<const MappedFile>(map);
