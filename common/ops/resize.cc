@@ -57,6 +57,9 @@ Result<Dims> sized_dims(InferCall& call, const Dims& input, const std::vector<in
   bool fixed = true;
   for (size_t i = 0; i < axes.size(); ++i) {
     const Dim& in = input[static_cast<size_t>(axes[i])];
+    if (sizes[i].is_fixed() && sizes[i].value > 0)
+      SLUICE_TRY(call.expect_min(
+          in, 1, fmt::format("axis {}, of size {} then,", axes[i], sizes[i].value)));
     dims[static_cast<size_t>(axes[i])] = sizes[i];
     fixed = fixed && in.is_fixed() && sizes[i].is_fixed() && in.value > 0;
     if (!fixed) continue;
