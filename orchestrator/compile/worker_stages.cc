@@ -9,6 +9,7 @@
 
 #include "common/base/store.h"
 #include "common/wire/endpoint.h"
+#include "common/wire/lazy_zmq.h"
 #include "orchestrator/compile/sent_stage.h"
 #include "orchestrator/farm/farm_client.h"
 #include "orchestrator/process/programs.h"
@@ -47,6 +48,7 @@ class WorkerStages::OwnWorker {
     }
     SLUICE_ASSIGN(worker->child_, start_process(command, {-1, -1, worker->messages_.get()}));
     SLUICE_ASSIGN(worker->handle_, process_handle(worker->child_));
+    SLUICE_TRY(wire::load_zmq());  // while the worker does the same
     worker->wait_for_socket();
     return worker;
   }
@@ -95,6 +97,13 @@ Result<void> WorkerStages::start(const std::vector<StageRun>& stages) {
   if (std::ranges::all_of(stages, runs_elsewhere)) return {};
   SLUICE_ASSIGN(own_, OwnWorker::start(choice_));
   return {};
+}
+
+Result<Channel*> WorkerStages::channel_to(const std::string& endpoint, const ConnectorKeys& keys) {
+  const auto found = channels_.find(endpoint);
+  if (found != channels_.end()) return &found->second;
+  SLUICE_ASSIGN(Channel channel, Channel::connect(endpoint, keys));
+  return &channels_.emplace(endpoint, std::move(channel)).first->second;
 }
 
 namespace {
@@ -154,8 +163,10 @@ Result<StageReport> WorkerStages::run(const StageRun& stage, const StageFiles& f
   const JobEvents events{.began = [](const Digest&) {},
                          .ended = [](const Digest&) { return true; },
                          .warned = [](const std::string&) {}};
-  if (auto ended = run_on_farm(provider, *store, {key}, events); !ended)
-    return std::move(ended).error().within("sluice-" + stage.name);
+  auto channel = channel_to(endpoint, provider.keys);
+  const auto ended = channel ? run_on_farm(provider, **channel, *store, {key}, events)
+                             : Result<void>(channel.error());
+  if (!ended) return Error(ended.error()).within("sluice-" + stage.name);
   if (is_own && own_->has_ended() && !interrupted()) {
     return make_error(ErrorCode::kPeerLost, "the worker ended in the middle of sluice-{}",
                       stage.name)

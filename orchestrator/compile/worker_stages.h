@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "common/wire/channel.h"
 #include "common/wire/security.h"
 #include "orchestrator/compile/in_order.h"
 
@@ -31,8 +32,11 @@ class WorkerStages {
 
  private:
   class OwnWorker;
+  Result<Channel*> channel_to(const std::string& endpoint, const ConnectorKeys& keys);
+
   const WorkerChoice& choice_;
   std::unique_ptr<OwnWorker> own_;
+  std::map<std::string, Channel> channels_;  // by endpoint
 };
 
 }  // namespace sluice

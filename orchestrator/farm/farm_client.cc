@@ -38,11 +38,11 @@ std::string owner_name() {
 class FarmRun {
  public:
   FarmRun(const FarmProvider& provider, Store& store, const std::vector<Digest>& keys,
-          const JobEvents& events, Channel channel)
+          const JobEvents& events, Channel& channel)
       : provider_(provider),
         store_(store),
         events_(events),
-        channel_(std::move(channel)),
+        channel_(channel),
         artifacts_(store,
                    [this](const std::string&, pb::Get get) {
                      pb::FarmMessage message;
@@ -311,7 +311,7 @@ class FarmRun {
   const FarmProvider& provider_;
   Store& store_;
   const JobEvents& events_;
-  Channel channel_;
+  Channel& channel_;
   Artifacts artifacts_;
   std::string id_ = random_id();
   const std::string owner_ = owner_name();
@@ -332,7 +332,12 @@ class FarmRun {
 Result<void> run_on_farm(const FarmProvider& provider, Store& store,
                          const std::vector<Digest>& keys, const JobEvents& events) {
   SLUICE_ASSIGN(Channel channel, Channel::connect(provider.endpoint, provider.keys));
-  return FarmRun(provider, store, keys, events, std::move(channel)).run();
+  return run_on_farm(provider, channel, store, keys, events);
+}
+
+Result<void> run_on_farm(const FarmProvider& provider, Channel& channel, Store& store,
+                         const std::vector<Digest>& keys, const JobEvents& events) {
+  return FarmRun(provider, store, keys, events, channel).run();
 }
 
 }  // namespace sluice

@@ -14,6 +14,8 @@
 
 namespace sluice {
 
+class Channel;
+
 enum class FarmListener {
   kDispatcher,  // which may start again, and is waited for
   kWorker,      // which runs a job itself (farm/stage_worker.h)
@@ -33,6 +35,9 @@ struct FarmProvider {
 // or for ten minutes later on, and at once for a worker; kBadOption; kKeyRefused; that of a
 // dispatcher that refuses the jobs.
 Result<void> run_on_farm(const FarmProvider& provider, Store& store,
+                         const std::vector<Digest>& keys, const JobEvents& events);
+// The same over a channel to the endpoint that serves other calls, too.
+Result<void> run_on_farm(const FarmProvider& provider, Channel& channel, Store& store,
                          const std::vector<Digest>& keys, const JobEvents& events);
 
 }  // namespace sluice

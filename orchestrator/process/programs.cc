@@ -20,7 +20,7 @@ constexpr std::array kTable = {
     ProgramRow{"job", "sluice-job", "",
                "runs compiles that compile-all has written down in a store"},
     ProgramRow{"farm", "sluice-farm", "", "hands jobs of many compiles to workers"},
-    ProgramRow{"worker", "sluice-worker", "", "runs jobs of a farm"},
+    ProgramRow{"worker", "sluice-worker", "", "runs jobs of a farm, or stages for those who connect"},
     ProgramRow{"check", "sluice-check", "",
                "says what a compile of a model will be: engines, memory, what is unsupported"},
     ProgramRow{"refit", "sluice-refit", "",
