@@ -1,5 +1,7 @@
 #include "orchestrator/compile/sent_stage.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -283,10 +285,10 @@ class Receiver {
       if (is_written(read->place) || read->place == kStore)
         return bad_job(fmt::format("reads '{}'", value));
     }
-    if (!store_.find_artifact(read->artifact))
+    const std::string artifact = store_path(store_.path(), read->artifact);
+    if (::access(artifact.c_str(), R_OK) != 0)
       return make_error(ErrorCode::kIo, "the store '{}' has lost an input of the job",
                         store_.path());
-    const std::string artifact = store_path(store_.path(), read->artifact);
     if (read->place == kInput) return sent_.input = artifact, Result<void>();
     const std::string folder = fmt::format("{}/in/{}", places_.folder, inputs_++);
     SLUICE_TRY(make_directories(folder));

@@ -121,11 +121,24 @@ Result<StageReport> report_of(const Digest& key, Store& store) {
     if (const std::string* text = failure->results.find("text")) report.messages = *text;
   } else if (const auto made = store.find(key)) {
     if (const std::string* text = made->results.find("messages")) report.messages = *text;
-  } else if (!interrupted()) {
+  } else if (interrupted()) {
+    report.ending.code = static_cast<int>(ExitClass::kResource);
+  } else {
     return make_error(ErrorCode::kIo, "{}",
                       store.fault().value_or("the end of the stage was not kept"));
   }
   return report;
+}
+
+// Of a file that a graph or a model names, and the service does not see.
+void add_hint(StageReport& report) {
+  const std::string code = fmt::format("SL{}", static_cast<int>(ErrorCode::kMissingSegment));
+  const bool misses_file = report.messages.find(code) != std::string::npos ||
+                           report.messages.find("cannot open '") != std::string::npos;
+  if (!misses_file || report.messages.starts_with('{')) return;
+  report.messages +=
+      "hint: a service at tcp:// sees the files that it is sent: write graphs for it with "
+      "--segments=inline, and read models with external data here, or at a service at ipc://PATH\n";
 }
 
 // Nobody can find the records of a run, whose key is its own.
@@ -176,6 +189,7 @@ Result<StageReport> WorkerStages::run(const StageRun& stage, const StageFiles& f
   if (const auto made = store->find(key); made && report.ending.clean())
     SLUICE_TRY(take_made(sent, *made, *store));
   forget(key, *store);
+  if (names == FileNaming::kSent && !report.ending.clean()) add_hint(report);
   report.seconds = std::chrono::duration<double>(StageClock::now() - start).count();
   return report;
 }

@@ -1,10 +1,12 @@
 #include "orchestrator/farm/stage_runs.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "common/base/files.h"
+#include "common/base/store.h"
 #include "orchestrator/process/process.h"
 
 namespace sluice {
@@ -86,7 +88,8 @@ void StageRuns::add(const std::string& client, const std::string& peer, const st
 bool StageRuns::has_inputs(Run& run) {
   if (!run.missing.empty()) return false;
   for (const Digest& digest : artifacts_read(run.record)) {
-    if (run.lost == kMaxDamagedArrivals || store_.find_artifact(digest)) continue;
+    const bool is_here = ::access(store_path(store_.path(), digest).c_str(), R_OK) == 0;
+    if (run.lost == kMaxDamagedArrivals || is_here) continue;
     artifacts_.forget(digest);
     run.missing.insert(digest);
     artifacts_.want(digest, run.peer);
