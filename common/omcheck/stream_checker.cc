@@ -1,7 +1,11 @@
 #include "common/omcheck/stream_checker.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <optional>
+#include <set>
+#include <tuple>
 
 #include "common/omcheck/footprint.h"
 #include "common/omfile/om_bindings.h"
@@ -16,12 +20,19 @@ struct Access {
   bool write;
 };
 
+// Positions in streams, from 1, up to which tasks have completed; null: none. Tasks share it from
+// one wait of their stream to the next.
+using Past = std::shared_ptr<const std::vector<uint32_t>>;
+
+uint32_t completed(const Past& past, uint32_t stream) {
+  return past == nullptr ? 0 : (*past)[stream];
+}
+
 struct Work {
   uint32_t task;
   uint32_t stream;
-  uint32_t position;           // within its stream, from 1
-  std::vector<uint32_t> past;  // vector clock: per stream, the position up to which tasks have
-                               // completed before this one begins
+  uint32_t position;  // within its stream, from 1
+  Past past;          // of the other streams, before this one begins
   std::vector<Access> accesses;
 };
 
@@ -38,17 +49,31 @@ std::vector<Access> accesses_of(const pb::ModelDef& model, const pb::FixedPart& 
   return accesses;
 }
 
-// Replays the streams until none can advance: each task's clock is its stream's, joined at a wait
-// with the clock of the record (Mattern 1989). A stream that waits for an event that is never
-// recorded continues unordered, after all others have stopped.
-std::vector<Work> clocks_of(const pb::ModelDef& model, const pb::FixedPart& part) {
+Past join(const Past& a, const Past& b, size_t streams) {
+  std::vector<uint32_t> past(streams, 0);
+  for (uint32_t s = 0; s < streams; ++s) past[s] = std::max(completed(a, s), completed(b, s));
+  return std::make_shared<const std::vector<uint32_t>>(std::move(past));
+}
+
+// Returns what is completed when a stream has come so far.
+Past past_with(const Past& past, uint32_t stream, uint32_t position, size_t streams) {
+  std::vector<uint32_t> own(streams, 0);
+  own[stream] = position;
+  return join(past, std::make_shared<const std::vector<uint32_t>>(std::move(own)), streams);
+}
+
+// Replays the streams until none can advance: what is completed before a task is that of its
+// stream, joined at a wait with that of the record (Mattern 1989). A stream that waits for an event
+// that is never recorded continues unordered, after all others have stopped. The tasks are returned
+// in the order of the replay.
+std::vector<Work> replay(const pb::ModelDef& model, const pb::FixedPart& part) {
   const size_t streams = static_cast<size_t>(part.streams_size());
   std::vector<std::vector<int>> order(streams);
   for (int t = 0; t < part.task_kind_size(); ++t) order[part.task_stream(t)].push_back(t);
   std::vector<size_t> head(streams, 0);
-  std::vector<std::vector<uint32_t>> clock(streams, std::vector<uint32_t>(streams, 0));
-  std::vector<std::optional<std::vector<uint32_t>>> recorded(
-      static_cast<size_t>(part.events_size()));
+  std::vector<uint32_t> position(streams, 0);
+  std::vector<Past> past(streams);
+  std::vector<std::optional<Past>> recorded(static_cast<size_t>(part.events_size()));
   std::vector<Work> works;
   for (bool moved = true, force = false; moved || !force;) {
     force = !moved;
@@ -58,31 +83,103 @@ std::vector<Work> clocks_of(const pb::ModelDef& model, const pb::FixedPart& part
         const int t = order[s][head[s]];
         const pb::TaskKind kind = part.task_kind(t);
         if (kind == pb::TASK_WAIT) {
-          const auto& past = recorded[part.task_target(t)];
-          if (!past && !force) break;
-          for (size_t i = 0; past && i < streams; ++i)
-            clock[s][i] = std::max(clock[s][i], (*past)[i]);
+          const auto& event = recorded[part.task_target(t)];
+          if (!event && !force) break;
+          if (event) past[s] = join(past[s], *event, streams);
           force = false;
         } else if (kind == pb::TASK_RECORD) {
-          recorded[part.task_target(t)] = clock[s];
+          recorded[part.task_target(t)] = past_with(past[s], s, position[s], streams);
         } else {
-          const uint32_t position = clock[s][s] + 1;
           works.push_back(
-              {static_cast<uint32_t>(t), s, position, clock[s], accesses_of(model, part, t)});
-          clock[s][s] = position;
+              {static_cast<uint32_t>(t), s, ++position[s], past[s], accesses_of(model, part, t)});
         }
         moved = true;
       }
     }
   }
-  std::sort(works.begin(), works.end(),
-            [](const Work& a, const Work& b) { return a.task < b.task; });
   return works;
 }
 
-bool ordered(const Work& a, const Work& b) {
-  return a.stream == b.stream || b.past[a.stream] >= a.position || a.past[b.stream] >= b.position;
+// The tasks that access the same bytes, by stream, in the order of each.
+struct Place {
+  using ByStream = std::map<uint32_t, std::vector<const Work*>>;
+  Footprint bytes;
+  ByStream writers, readers;
+};
+
+std::vector<Place> places_of(const std::vector<Work>& works) {
+  const auto key = [](const Footprint& each) {
+    return std::tuple(each.region, each.begin, each.rows, each.row_bytes, each.pitch);
+  };
+  std::map<std::tuple<uint32_t, uint64_t, uint64_t, uint64_t, uint64_t>, size_t> numbers;
+  std::vector<Place> places;
+  for (const Work& work : works) {
+    for (const Access& access : work.accesses) {
+      if (access.bytes.is_empty()) continue;
+      const auto [number, is_new] = numbers.try_emplace(key(access.bytes), places.size());
+      if (is_new) places.push_back({.bytes = access.bytes, .writers = {}, .readers = {}});
+      Place& place = places[number->second];
+      std::vector<const Work*>& list = (access.write ? place.writers : place.readers)[work.stream];
+      if (list.empty() || list.back() != &work) list.push_back(&work);
+    }
+  }
+  return places;
 }
+
+// Finds the pairs of tasks of which neither is done before the other begins, among those that
+// access common bytes. The tasks of a stream that may overlap with one of another stream follow one
+// on the other: after those that are done before it, and before those that it is done before.
+class PairFinder {
+ public:
+  // Returns pairs of numbers of tasks, in order; when there are very many, some of them.
+  static std::set<std::pair<uint32_t, uint32_t>> find(const std::vector<Work>& works) {
+    PairFinder finder;
+    std::vector<Place> places = places_of(works);
+    std::ranges::sort(places, {}, [](const Place& place) {
+      return std::pair(place.bytes.region, place.bytes.begin);
+    });
+    std::vector<const Place*> open;  // places that may reach the next one
+    for (const Place& place : places) {
+      std::erase_if(open, [&](const Place* other) {
+        return other->bytes.region != place.bytes.region || other->bytes.end() <= place.bytes.begin;
+      });
+      open.push_back(&place);
+      for (const Place* other : open)
+        if (overlap(other->bytes, place.bytes)) finder.compare(*other, place);
+    }
+    return std::move(finder.found_);
+  }
+
+ private:
+  static constexpr size_t kMaxPairs = 100'000;
+
+  void compare(const Place& a, const Place& b) {
+    compare(a.writers, b.writers);
+    compare(a.writers, b.readers);
+    if (&a != &b) compare(a.readers, b.writers);
+  }
+
+  void compare(const Place::ByStream& a, const Place::ByStream& b) {
+    for (const auto& [stream, works] : a)
+      for (const auto& [other, others] : b)
+        if (other != stream)
+          for (const Work* work : works) compare(*work, others);
+  }
+
+  void compare(const Work& work, const std::vector<const Work*>& others) {
+    const uint32_t stream = others[0]->stream;
+    const auto first = std::ranges::upper_bound(others, completed(work.past, stream), {},
+                                                [](const Work* other) { return other->position; });
+    for (auto at = first; at != others.end(); ++at) {
+      const Work& other = **at;
+      const bool is_after = completed(other.past, work.stream) >= work.position;
+      if (is_after || found_.size() >= kMaxPairs) return;
+      found_.emplace(std::min(work.task, other.task), std::max(work.task, other.task));
+    }
+  }
+
+  std::set<std::pair<uint32_t, uint32_t>> found_;
+};
 
 struct Range {
   uint32_t region;
@@ -124,19 +221,23 @@ std::vector<StreamConflict> find_stream_conflicts(const pb::ModelDef& model,
   std::vector<StreamConflict> conflicts;
   if (part.streams_size() < 2) return conflicts;
   const NodeNames names(model);
-  const std::vector<Work> works = clocks_of(model, part);
-  for (size_t i = 0; i < works.size(); ++i) {
-    for (size_t j = i + 1; j < works.size() && conflicts.size() < limit; ++j) {
-      if (ordered(works[i], works[j])) continue;
-      const auto common = common_bytes(works[i], works[j]);
-      if (!common) continue;
-      std::string text =
-          fmt::format("launches {} and {} may overlap and share bytes [{}, {}) of {}",
-                      task_name(names, part, works[i]), task_name(names, part, works[j]),
-                      common->begin, common->end, region_name(model, part, common->region));
-      conflicts.push_back({works[i].task, works[j].task, common->region, common->begin, common->end,
-                           std::move(text)});
-    }
+  std::vector<Work> works = replay(model, part);
+  const auto pairs = PairFinder::find(works);
+  std::ranges::sort(works, {}, &Work::task);
+  const auto work_of = [&](uint32_t task) -> const Work& {
+    return *std::ranges::lower_bound(works, task, {}, &Work::task);
+  };
+  for (const auto& [first, second] : pairs) {
+    if (conflicts.size() == limit) break;
+    const Work &a = work_of(first), &b = work_of(second);
+    const auto common = common_bytes(a, b);
+    if (!common) continue;
+    std::string text =
+        fmt::format("launches {} and {} may overlap and share bytes [{}, {}) of {}",
+                    task_name(names, part, a), task_name(names, part, b), common->begin,
+                    common->end, region_name(model, part, common->region));
+    conflicts.push_back(
+        {first, second, common->region, common->begin, common->end, std::move(text)});
   }
   return conflicts;
 }

@@ -1,6 +1,6 @@
 // Checks that the streams and events of a compiled model order everything that must be ordered.
-// Independent: shares no code with the compiler that chose them or the executor that obeys them;
-// slow and plain on purpose (quadratic in the launches of different streams).
+// Independent: shares no code with the compiler that chose them or the executor that obeys them.
+// Its time grows with the places in memory that share bytes, and the streams that access them.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <random>
+#include <set>
+
 #include "common/omfile/testing/three_streams.h"
 
 namespace sluice {
@@ -101,6 +105,92 @@ TEST(StreamChecker, WritersBetweenEachOthersRowsShareNoBytes) {
   EXPECT_THAT(conflicts_of(b.model), ::testing::IsEmpty());
   b.part().set_value_offset(static_cast<int>(second), 28);
   EXPECT_EQ(conflicts_of(b.model).size(), 1u);
+}
+
+// A drawn part: the tasks of each stream, and what must be done before each, found by walking all
+// paths of the order of streams and of events.
+class DrawnPart {
+ public:
+  explicit DrawnPart(uint32_t seed) : random_(seed) {
+    const uint32_t type = b_.type(DType::kU8, {100});
+    for (uint32_t i = 0; i < 5; ++i)
+      values_.push_back(b_.value("v" + std::to_string(i), type, pb::REGION_ARENA, i * 64));
+    for (uint32_t s = 0; s < 4; ++s) streams_.push_back(b_.stream("s" + std::to_string(s)));
+    const uint32_t kernel = b_.test_kernel("k", 1);
+    for (int i = 0; i < 30; ++i) add(i, kernel);
+  }
+
+  std::set<std::pair<uint32_t, uint32_t>> expected() const {
+    std::set<std::pair<uint32_t, uint32_t>> pairs;
+    for (uint32_t a = 0; a < tasks_.size(); ++a)
+      for (uint32_t b = a + 1; b < tasks_.size(); ++b)
+        if (share_bytes(tasks_[a], tasks_[b]) && !tasks_[b].before.contains(a) &&
+            !tasks_[a].before.contains(b))
+          pairs.emplace(a, b);
+    return pairs;
+  }
+  std::set<std::pair<uint32_t, uint32_t>> found() const {
+    std::set<std::pair<uint32_t, uint32_t>> pairs;
+    for (const StreamConflict& each : find_stream_conflicts(b_.model, b_.model.parts(0).fixed()))
+      pairs.emplace(each.first_task, each.second_task);
+    return pairs;
+  }
+
+ private:
+  struct Drawn {
+    std::set<uint32_t> before;    // numbers of tasks
+    int written = -1, read = -1;  // values
+  };
+
+  uint32_t below(uint32_t count) { return random_() % count; }
+
+  void add(int i, uint32_t kernel) {
+    const uint32_t stream = below(4), number = static_cast<uint32_t>(tasks_.size());
+    Drawn task{.before = done_[stream]};
+    const uint32_t kind = below(4);
+    if (kind == 0) {
+      recorded_.emplace_back(b_.event("e" + std::to_string(i)), done_[stream]);
+      b_.record(streams_[stream], recorded_.back().first);
+    } else if (kind == 1 && !recorded_.empty()) {
+      const auto& [event, done] = recorded_[below(static_cast<uint32_t>(recorded_.size()))];
+      b_.wait(streams_[stream], event);
+      done_[stream].insert(done.begin(), done.end());
+    } else {
+      task.written = below(2) == 0 ? static_cast<int>(below(5)) : -1;
+      task.read = static_cast<int>(below(5));
+      std::vector<uint32_t> written;
+      if (task.written >= 0) written.push_back(values_[static_cast<size_t>(task.written)]);
+      b_.launch("t" + std::to_string(i), streams_[stream], kernel, written,
+                {values_[static_cast<size_t>(task.read)]});
+    }
+    tasks_.push_back(std::move(task));
+    done_[stream].insert(number);
+  }
+
+  // Values of 100 bytes lie 64 apart.
+  static bool overlap(int a, int b) { return a >= 0 && b >= 0 && std::abs(a - b) < 2; }
+  static bool share_bytes(const Drawn& a, const Drawn& b) {
+    return overlap(a.written, b.written) || overlap(a.written, b.read) ||
+           overlap(a.read, b.written);
+  }
+
+  std::mt19937 random_;
+  ModelBuilder b_;
+  std::vector<uint32_t> values_, streams_;
+  std::vector<std::pair<uint32_t, std::set<uint32_t>>> recorded_;  // events, and what is done then
+  std::map<uint32_t, std::set<uint32_t>> done_;                    // by stream, so far
+  std::vector<Drawn> tasks_;
+};
+
+TEST(StreamChecker, FindsEachPairThatNothingOrders) {
+  size_t pairs = 0;
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    const DrawnPart part(seed);
+    const auto expected = part.expected();
+    EXPECT_EQ(part.found(), expected) << "seed " << seed;
+    pairs += expected.size();
+  }
+  EXPECT_GT(pairs, 300u);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 // long buffers are held, the bytes of arena and scratch. Each is found here once more, in a simple
 // way, so that an edit that forgot one is refused.
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <optional>
 
 #include "common/ir/module.h"
@@ -149,9 +151,7 @@ class PlanChecker {
 
   void check_buffers() {
     if (!have_streams()) return;
-    ends_.assign(graph_.streams.size(), 0);
-    for (size_t position = 0; position < tasks_.size(); ++position)
-      ends_[stream_of(position)] = static_cast<int64_t>(position) + 1;
+    find_known();
     for (size_t id = 0; id < graph_.buffers.size(); ++id) {
       const MemoryBuffer& buffer = graph_.buffers[id];
       if (!has_real_tasks(buffer)) continue;
@@ -180,44 +180,69 @@ class PlanChecker {
     });
   }
 
+  // What streams know of each other: by stream, up to which position its tasks are done.
+  using Known = std::shared_ptr<const std::vector<uint32_t>>;  // null: of nothing
+
+  static uint32_t end_known(const Known& known, size_t stream) {
+    return known == nullptr ? 0 : (*known)[stream];
+  }
+
+  // Finds what each task knows before it begins, which changes where it waits: what those knew that
+  // recorded, and that they are done.
+  void find_known() {
+    struct Told {
+      Known known;
+      size_t stream = 0;
+      uint32_t end = 0;  // 0: nobody has recorded
+    };
+    std::vector<Told> told(events_);
+    std::vector<Known> now(graph_.streams.size());
+    positions_.assign(graph_.streams.size(), {});
+    for (uint32_t position = 0; position < tasks_.size(); ++position) {
+      const Placement& placement = tasks_[position]->placement;
+      const size_t stream = stream_of(position);
+      for (const uint32_t event : placement.waits) {
+        if (event >= events_ || told[event].end == 0) continue;
+        std::vector<uint32_t> more(graph_.streams.size(), 0);
+        for (size_t other = 0; other < more.size(); ++other)
+          more[other] =
+              std::max(end_known(now[stream], other), end_known(told[event].known, other));
+        uint32_t& end = more[told[event].stream];
+        end = std::max(end, told[event].end);
+        now[stream] = std::make_shared<const std::vector<uint32_t>>(std::move(more));
+      }
+      known_.push_back(now[stream]);
+      positions_[stream].push_back(position);
+      for (const uint32_t event : placement.records)
+        if (event < events_) told[event] = {now[stream], stream, position + 1};
+    }
+    for (size_t stream = 0; stream < positions_.size(); ++stream)
+      if (!positions_[stream].empty()) by_end_.push_back(stream);
+    std::ranges::sort(by_end_, std::ranges::greater(),
+                      [this](size_t stream) { return positions_[stream].back(); });
+  }
+
   // Returns the tasks from the first that needs the buffer up to the one before which every stream
   // knows that all of them are done, or to the end of those that never know.
   TaskRange held_tasks(const MemoryBuffer& buffer) const {
     TaskRange held = hull_of(buffer.live);
     if (buffer.memory != MemoryClass::kArena) return {};
     if (graph_.streams.size() < 2 || buffer.live.empty()) return held;
-    std::vector<int64_t> free(graph_.streams.size(), 0);  // by stream
-    for (const LiveRange& range : buffer.live) {
-      const std::vector<int64_t> known = known_from(range);
-      for (size_t stream = 0; stream < free.size(); ++stream)
-        free[stream] = std::max(free[stream], known[stream]);
+    for (const size_t stream : by_end_) {
+      const std::vector<uint32_t>& positions = positions_[stream];
+      if (positions.back() <= held.last) break;
+      const auto first = std::ranges::partition_point(positions, [&](uint32_t position) {
+        return std::ranges::any_of(buffer.live, [&](const LiveRange& range) {
+          const bool is_done = stream == range.stream
+                                   ? position > range.last
+                                   : end_known(known_[position], range.stream) > range.last;
+          return !is_done;
+        });
+      });
+      const uint32_t end = first == positions.end() ? positions.back() + 1 : *first;
+      held.last = std::max(held.last, std::max(end, 1u) - 1);
     }
-    for (const int64_t position : free)
-      held.last = std::max(held.last, static_cast<uint32_t>(std::max<int64_t>(position, 1) - 1));
     return held;
-  }
-
-  // Returns, by stream, its first task before which the last of a range is done, or its end: what a
-  // stream knows, those that wait for its events know.
-  std::vector<int64_t> known_from(const LiveRange& range) const {
-    std::vector<int64_t> first = ends_;
-    std::vector<bool> knows(ends_.size(), false), has_first(ends_.size(), false),
-        tells(events_, false);
-    for (size_t position = range.last; position < tasks_.size(); ++position) {
-      const Placement& placement = tasks_[position]->placement;
-      const size_t stream = stream_of(position);
-      for (const uint32_t event : placement.waits)
-        knows[stream] = knows[stream] || (event < events_ && tells[event]);
-      if (knows[stream] && !has_first[stream]) {
-        first[stream] = static_cast<int64_t>(position);
-        has_first[stream] = true;
-      }
-      knows[stream] = knows[stream] || stream == range.stream;
-      for (const uint32_t event : placement.records) {
-        if (event < events_ && knows[stream]) tells[event] = true;
-      }
-    }
-    return first;
   }
 
   // ---- the memory of a part
@@ -260,8 +285,10 @@ class PlanChecker {
   Findings& findings_;
   std::vector<const Node*> tasks_;  // by position
   size_t events_ = 0;
-  std::vector<int64_t> made_;  // by value: its last task; -1: none makes it
-  std::vector<int64_t> ends_;  // by stream: the position after its last task
+  std::vector<int64_t> made_;                     // by value: its last task; -1: none makes it
+  std::vector<std::vector<uint32_t>> positions_;  // by stream, ascending
+  std::vector<Known> known_;                      // by position
+  std::vector<size_t> by_end_;                    // streams with tasks, the last to end first
 };
 
 }  // namespace

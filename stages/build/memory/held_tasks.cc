@@ -5,8 +5,9 @@
 namespace sluice {
 namespace {
 
-// Returns the position in the order of tasks from which on no task of the stream needs to wait for
-// the buffer's tasks: all of them are done before. The stream's end when there is none.
+// Returns the position in the order of tasks from which on no task of the stream, which has some,
+// needs to wait for the buffer's tasks: all of them are done before. The stream's end when there is
+// none.
 int64_t free_from(const MemoryBuffer& buffer, const HappensBefore& order, uint32_t stream) {
   const std::span<const uint32_t> positions = order.positions(stream);
   const auto is_done = [&](uint32_t position) {
@@ -16,8 +17,7 @@ int64_t free_from(const MemoryBuffer& buffer, const HappensBefore& order, uint32
   };
   const auto first = std::ranges::partition_point(
       positions, [&](uint32_t position) { return !is_done(position); });
-  if (first != positions.end()) return *first;
-  return positions.empty() ? 0 : int64_t{positions.back()} + 1;
+  return first != positions.end() ? int64_t{*first} : int64_t{positions.back()} + 1;
 }
 
 }  // namespace
@@ -25,7 +25,8 @@ int64_t free_from(const MemoryBuffer& buffer, const HappensBefore& order, uint32
 TaskRange held_tasks(const MemoryBuffer& buffer, const HappensBefore& order) {
   TaskRange held = hull_of(buffer.live);
   if (buffer.live.empty() || order.stream_count() < 2) return held;
-  for (uint32_t stream = 0; stream < order.stream_count(); ++stream) {
+  for (const uint32_t stream : order.by_end()) {
+    if (order.positions(stream).back() <= held.last) break;  // and so do all that end before it
     const int64_t last = free_from(buffer, order, stream) - 1;
     held.last = static_cast<uint32_t>(std::max<int64_t>(held.last, last));
   }

@@ -9,19 +9,37 @@ namespace sluice {
 
 void TaskClocks::add(uint32_t stream) {
   const auto position = static_cast<uint32_t>(stream_of_.size());
-  clocks_.resize(clocks_.size() + streams_, -1);
+  std::vector<uint32_t>& own = by_stream_[stream];
   stream_of_.push_back(stream);
-  by_stream_[stream].push_back(position);
-  const std::vector<uint32_t>& own = by_stream_[stream];
-  if (own.size() > 1) wait_for(own[own.size() - 2]);
+  before_.push_back(own.empty() ? -1 : static_cast<int32_t>(own.back()));
+  clock_of_.push_back(own.empty() ? -1 : clock_of_[own.back()]);
+  own.push_back(position);
+}
+
+// Returns the clock of a task that no other task shares.
+int32_t* TaskClocks::own_clock(uint32_t position) {
+  const int32_t shared = clock_of_[position];
+  const int32_t before =
+      before_[position] < 0 ? -1 : clock_of_[static_cast<size_t>(before_[position])];
+  if (shared < 0 || shared == before) {
+    const size_t begin = clocks_.size();
+    clocks_.resize(begin + streams_, -1);
+    if (shared >= 0)
+      std::copy_n(clocks_.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(shared) * streams_),
+                  streams_, clocks_.begin() + static_cast<ptrdiff_t>(begin));
+    clock_of_[position] = static_cast<int32_t>(begin / streams_);
+  }
+  return &clocks_[static_cast<size_t>(clock_of_[position]) * streams_];
 }
 
 void TaskClocks::wait_for(uint32_t earlier) {
-  int64_t* clock = &clocks_[clocks_.size() - streams_];
-  for (size_t s = 0; s < streams_; ++s)
-    clock[s] = std::max(clock[s], clocks_[size_t{earlier} * streams_ + s]);
-  int64_t& done = clock[stream_of_[earlier]];
-  done = std::max<int64_t>(done, earlier);
+  int32_t* const clock = own_clock(static_cast<uint32_t>(stream_of_.size() - 1));
+  if (const int32_t other = clock_of_[earlier]; other >= 0) {
+    const int32_t* const known = &clocks_[static_cast<size_t>(other) * streams_];
+    for (size_t s = 0; s < streams_; ++s) clock[s] = std::max(clock[s], known[s]);
+  }
+  int32_t& done = clock[stream_of_[earlier]];
+  done = std::max(done, static_cast<int32_t>(earlier));
 }
 
 HappensBefore::HappensBefore(const Graph& graph) : clocks_(graph.streams.size()) {
@@ -37,6 +55,10 @@ HappensBefore::HappensBefore(const Graph& graph) : clocks_(graph.streams.size())
     for (const uint32_t event : placement.records) recorded.emplace(event, position);
     ++position;
   }
+  for (uint32_t stream = 0; stream < stream_count(); ++stream)
+    if (!positions(stream).empty()) by_end_.push_back(stream);
+  std::ranges::sort(by_end_, std::ranges::greater(),
+                    [this](uint32_t stream) { return positions(stream).back(); });
 }
 
 }  // namespace sluice

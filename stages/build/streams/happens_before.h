@@ -1,6 +1,8 @@
 // The order that streams and events give to tasks: vector clocks (C. J. Fidge, "Timestamps in
 // message-passing systems that preserve the partial ordering", 1988; F. Mattern, "Virtual time and
-// global states of distributed systems", 1989), one number for each task and stream.
+// global states of distributed systems", 1989). What a task knows of other streams changes where it
+// waits, so tasks of a stream share a clock from one wait to the next: four bytes for each stream
+// and each task that waits.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +17,9 @@ namespace sluice {
 class TaskClocks {
  public:
   explicit TaskClocks(size_t streams) : streams_(streams), by_stream_(streams) {}
+  // Copies would share nothing, and are as large.
+  TaskClocks(const TaskClocks&) = delete;
+  TaskClocks& operator=(const TaskClocks&) = delete;
 
   // Adds the next task: it comes after the one before it in its stream.
   void add(uint32_t stream);
@@ -24,16 +29,22 @@ class TaskClocks {
   // Returns the last task of the stream that is done before the task at `position` begins; -1: none
   // need be. Its own stream counts.
   int64_t last_done(uint32_t stream, uint32_t position) const {
-    return clocks_[size_t{position} * streams_ + stream];
+    if (stream == stream_of_[position]) return before_[position];
+    const int32_t clock = clock_of_[position];
+    return clock < 0 ? -1 : clocks_[static_cast<size_t>(clock) * streams_ + stream];
   }
   uint32_t stream_of(uint32_t position) const { return stream_of_[position]; }
   std::span<const uint32_t> positions(uint32_t stream) const { return by_stream_[stream]; }
   uint32_t stream_count() const { return static_cast<uint32_t>(streams_); }
 
  private:
+  int32_t* own_clock(uint32_t position);
+
   size_t streams_;
   std::vector<uint32_t> stream_of_;               // by position
-  std::vector<int64_t> clocks_;                   // by position and stream
+  std::vector<int32_t> before_;                   // by position: the task before in its stream, -1
+  std::vector<int32_t> clock_of_;                 // by position: into clocks_, -1 knows nothing
+  std::vector<int32_t> clocks_;                   // by clock and other stream: its last task done
   std::vector<std::vector<uint32_t>> by_stream_;  // positions, ascending
 };
 
@@ -52,9 +63,12 @@ class HappensBefore {
   uint32_t stream_of(uint32_t position) const { return clocks_.stream_of(position); }
   std::span<const uint32_t> positions(uint32_t stream) const { return clocks_.positions(stream); }
   uint32_t stream_count() const { return clocks_.stream_count(); }
+  // Returns the streams that have tasks, the one whose last task is last first.
+  std::span<const uint32_t> by_end() const { return by_end_; }
 
  private:
   TaskClocks clocks_;
+  std::vector<uint32_t> by_end_;
 };
 
 }  // namespace sluice
