@@ -131,7 +131,8 @@ class DrawnPart {
   }
   std::set<std::pair<uint32_t, uint32_t>> found() const {
     std::set<std::pair<uint32_t, uint32_t>> pairs;
-    for (const StreamConflict& each : find_stream_conflicts(b_.model, b_.model.parts(0).fixed()))
+    for (const StreamConflict& each :
+         find_stream_conflicts(b_.model, b_.model.parts(0).fixed(), 1000))
       pairs.emplace(each.first_task, each.second_task);
     return pairs;
   }

@@ -231,16 +231,16 @@ class PlanChecker {
     for (const size_t stream : by_end_) {
       const std::vector<uint32_t>& positions = positions_[stream];
       if (positions.back() <= held.last) break;
-      const auto first = std::ranges::partition_point(positions, [&](uint32_t position) {
+      const auto is_unaware = [&](uint32_t position) {
         return std::ranges::any_of(buffer.live, [&](const LiveRange& range) {
-          const bool is_done = stream == range.stream
-                                   ? position > range.last
-                                   : end_known(known_[position], range.stream) > range.last;
-          return !is_done;
+          return stream == range.stream ? position <= range.last
+                                        : end_known(known_[position], range.stream) <= range.last;
         });
-      });
-      const uint32_t end = first == positions.end() ? positions.back() + 1 : *first;
-      held.last = std::max(held.last, std::max(end, 1u) - 1);
+      };
+      auto next = std::ranges::upper_bound(positions, held.last);
+      if (next != positions.begin() && !is_unaware(*(next - 1))) continue;  // nor is a later one
+      next = std::partition_point(next, positions.end(), is_unaware);
+      held.last = std::max(held.last, (next == positions.end() ? positions.back() + 1 : *next) - 1);
     }
     return held;
   }
