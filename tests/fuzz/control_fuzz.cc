@@ -59,7 +59,7 @@ void read_job(const std::string& record) {
   if (!job) return fuzz::expect_unsupported_reason(job.error());
   if (job->inputs.empty()) fuzz::finding("a job without inputs is taken", record);
   pb::WorkerBeat worker;
-  static_cast<void>(can_run(worker, job->needs));
+  static_cast<void>(can_run(worker, job->needs, 0));
 }
 
 // As they come, and with the checksum that they should have.
