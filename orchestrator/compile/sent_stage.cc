@@ -6,9 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <optional>
-#include <random>
 
 #include "common/base/files.h"
 #include "common/base/options.h"
@@ -17,6 +15,7 @@
 #include "common/graphfile/header.h"
 #include "common/sandbox/sandbox_options.h"
 #include "orchestrator/compile/stages.h"
+#include "orchestrator/farm/random_id.h"
 #include "orchestrator/process/programs.h"
 
 namespace sluice {
@@ -91,13 +90,6 @@ std::optional<Read> read_of(const std::string& value) {
   return is_plain(name) ? std::optional(Read{place, name, *artifact}) : std::nullopt;
 }
 
-std::string random_hex() {
-  std::random_device device;
-  std::string text;
-  for (int i = 0; i < 4; ++i) text += fmt::format("{:08x}", device());
-  return text;
-}
-
 // ---- at the client
 
 class Sender {
@@ -108,7 +100,7 @@ class Sender {
   Result<void> send() {
     fields_.add("stage", stage_.run.name);
     fields_.add("release", version_text());
-    fields_.add("run", random_hex());
+    fields_.add("run", sha256(random_id()));
     if (stage_.run.input != "-") SLUICE_TRY(send_input(kOwnInput, stage_.run.input));
     if (!stage_.input.empty()) SLUICE_TRY(send_input(kInput, stage_.input));
     if (names_ != FileNaming::kSent) {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <span>
 
 #include "common/base/digest.h"
+#include "common/base/files.h"
 #include "common/base/parallel.h"
 #include "common/base/program.h"
 #include "common/sandbox/sandbox_options.h"
@@ -48,13 +48,6 @@ Result<bool> logs_json(const CommandLine& line) {
 
 int log_level(const CommandLine& line) {
   return line.flag("--quiet") ? 0 : line.flag("--verbose") ? 2 : 1;
-}
-
-// Paths go to other programs, and the programs that run for long may lose their folder.
-std::string absolute(const std::string& path) {
-  std::error_code failed;
-  const auto whole = std::filesystem::absolute(path, failed);
-  return failed ? path : whole.string();
 }
 
 ConnectorKeys connector_keys(const CommandLine& line) {
@@ -100,14 +93,15 @@ Result<int> serve(const CommandLine& line) {
                             .keys = {.key = line.text("--key"),
                                      .allowed = line.text("--allow-keys"),
                                      .is_insecure = line.flag("--insecure")},
-                            .state = absolute(line.text("--state")),
+                            .state = absolute_path(line.text("--state")),
                             .store = {},
                             .metrics = line.text("--metrics"),
                             .slurm = {},
                             .is_synced = line.flag("--sync"),
                             .log_level = log_level(line)};
-  request.store = line.has("--store") ? absolute(line.text("--store")) : request.state + "/store";
-  if (line.has("--allow-keys")) request.keys.allowed = absolute(request.keys.allowed);
+  request.store =
+      line.has("--store") ? absolute_path(line.text("--store")) : request.state + "/store";
+  if (line.has("--allow-keys")) request.keys.allowed = absolute_path(request.keys.allowed);
   SLUICE_ASSIGN(request.log_json, logs_json(line));
   if (!line.has("--provider")) {
     for (const char* name : {"--reached-at", "--sbatch", "--worker"})
@@ -197,10 +191,10 @@ Result<PeerServerRequest> peer_server_request(const CommandLine& line) {
                             .reached_at = line.text("--reached-at"),
                             .keys = {.is_insecure = line.flag("--insecure")}};
   const std::string path = ipc_path(request.bind);
-  if (!path.empty()) request.bind = "ipc://" + absolute(path);  // for others, elsewhere
+  if (!path.empty()) request.bind = "ipc://" + absolute_path(path);  // for others, elsewhere
   if (line.has("--allow-keys"))
     request.keys = {.key = line.text("--key"),
-                    .allowed = absolute(line.text("--allow-keys")),
+                    .allowed = absolute_path(line.text("--allow-keys")),
                     .is_insecure = request.keys.is_insecure};
   return request;
 }
@@ -224,14 +218,15 @@ Result<size_t> slots_of(const CommandLine& line) {
 
 Result<int> listen(const CommandLine& line) {
   SLUICE_TRY(check_unused(line, kOfDispatched, "a worker with --connect"));
-  StageWorkerRequest request{.stage = line.text("--stage"),
-                             .endpoint = line.text("--listen"),
-                             .keys = {.key = line.text("--key"),
-                                      .allowed = line.text("--allow-keys"),
-                                      .is_insecure = line.flag("--insecure")},
-                             .store = line.has("--store") ? absolute(line.text("--store")) : "",
-                             .max_input_bytes = kMaxFrameBytes,
-                             .log_level = log_level(line)};
+  StageWorkerRequest request{
+      .stage = line.text("--stage"),
+      .endpoint = line.text("--listen"),
+      .keys = {.key = line.text("--key"),
+               .allowed = line.text("--allow-keys"),
+               .is_insecure = line.flag("--insecure")},
+      .store = line.has("--store") ? absolute_path(line.text("--store")) : "",
+      .max_input_bytes = kMaxFrameBytes,
+      .log_level = log_level(line)};
   const bool is_stage = std::ranges::find(kStageNames, request.stage) != kStageNames.end();
   if (!request.stage.empty() && !is_stage) {
     return make_error(ErrorCode::kBadOption, "--stage is '{}', expected one of {}", request.stage,
@@ -256,14 +251,14 @@ Result<int> listen(const CommandLine& line) {
 Result<int> run_worker_command(const CommandLine& line) {
   if (line.has("--listen")) return listen(line);
   SLUICE_TRY(check_unused(line, kOfListening, "a worker with --listen"));
-  WorkerRequest request{
-      .endpoint = line.text("--connect"),
-      .keys = connector_keys(line),
-      .serve = {},
-      .store = absolute(line.has("--store") ? line.text("--store") : std::string("worker-store")),
-      .idle_seconds = {},
-      .job_options = {},
-      .log_level = log_level(line)};
+  WorkerRequest request{.endpoint = line.text("--connect"),
+                        .keys = connector_keys(line),
+                        .serve = {},
+                        .store = absolute_path(line.has("--store") ? line.text("--store")
+                                                                   : std::string("worker-store")),
+                        .idle_seconds = {},
+                        .job_options = {},
+                        .log_level = log_level(line)};
   SLUICE_ASSIGN(request.log_json, logs_json(line));
   request.job_options = sandbox_words(line);
   request.is_sandboxed = !line.flag("--no-sandbox");

@@ -77,6 +77,7 @@ void StageRuns::add(const std::string& client, const std::string& peer, const st
   run.peer = peer;
   run.key = key;
   run.record = *record;
+  if (places_.names_files) return;  // what it reads is here, or it is refused when it starts
   for (const Digest& digest : artifacts_read(*record)) {
     if (artifacts_.has(digest)) continue;
     run.missing.insert(digest);
@@ -87,6 +88,7 @@ void StageRuns::add(const std::string& client, const std::string& peer, const st
 // Returns whether all can be read. What somebody has deleted since it came is asked for again.
 bool StageRuns::has_inputs(Run& run) {
   if (!run.missing.empty()) return false;
+  if (places_.names_files) return true;
   for (const Digest& digest : artifacts_read(run.record)) {
     const bool is_here = ::access(store_path(store_.path(), digest).c_str(), R_OK) == 0;
     if (run.lost == kMaxDamagedArrivals || is_here) continue;
@@ -227,8 +229,8 @@ void StageRuns::add_descriptors(std::vector<int>& descriptors) const {
 }
 
 size_t StageRuns::waiting() const {
-  return static_cast<size_t>(
-      std::ranges::count_if(runs_, [](const Run& run) { return !run.process && !run.is_over; }));
+  return static_cast<size_t>(std::ranges::count_if(
+      runs_, [](const Run& run) { return !run.process && !run.keeping.valid() && !run.is_over; }));
 }
 
 }  // namespace sluice
