@@ -61,6 +61,13 @@ constexpr std::array kTable = {
               "default|high_precision|high_performance"},
     OptionRow{"disable-reuse-memory", kSemantic, "",
               "nodes, by globs of names and ops, whose results share memory with nothing else"},
+    OptionRow{"enable-single-stream", kSemantic, "off", "all tasks of a part run in one stream",
+              "on|off", -1, 0, true},
+    OptionRow{"multi-stream-parallel-mode", kSemantic, "",
+              "cv: a stream for each engine, whatever the device profile says", "cv"},
+    OptionRow{"sync", kSemantic, "event",
+              "event: several tasks may wait for a record; notify: exactly one does",
+              "event|notify"},
     OptionRow{"external-weight", kSemantic, "0",
               "where constants of a page and more are: 0, in the compiled model; 1, each in a file "
               "that models share; 2, in one file",

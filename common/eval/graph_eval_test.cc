@@ -154,9 +154,9 @@ TEST_F(GraphEvalTest, IntoPlannedMemory) {
 }
 
 TEST_F(GraphEvalTest, MissingKernelNamesTheNode) {
-  const NodeRun run(Op::kStreamSwitch, {f32({1, 1}, {1})});
+  const NodeRun run(Op::kCall, {f32({1, 1}, {1})});
   EXPECT_EQ(run.error().code, ErrorCode::kNotEvaluable);
-  EXPECT_THAT(run.error().message, testing::HasSubstr("node 'n' (StreamSwitch)"));
+  EXPECT_THAT(run.error().message, testing::HasSubstr("node 'n' (Call)"));
 }
 
 }  // namespace

@@ -209,14 +209,22 @@ class GraphBufferWriter {
     const auto id_of = [&](const std::string& text) {
       return text.empty() ? -1 : static_cast<int32_t>(strings_.id(text));
     };
-    const int32_t label = id_of(placement.stream_label);
+    const int32_t label = id_of(placement.stream_label.text);
+    std::vector<uint32_t> waits, wait_records;
+    bool is_reused = false;
+    for (const EventWait& wait : placement.waits) {
+      waits.push_back(wait.event);
+      wait_records.push_back(wait.record);
+      is_reused = is_reused || wait.record != 1;
+    }
+    if (!is_reused) wait_records.clear();
     return fb::CreatePlacement(
         builder_, mentioned_.kernels[placement.kernel], label, placement.stage_level,
         placement.parallel_group, placement.no_task, placement.keep, placement.no_fold,
         static_cast<uint8_t>(placement.precision), id_of(placement.super_kernel_scope),
-        engine(placement.engine), placement.stream, numbers(placement.waits),
-        numbers(placement.records), id_of(placement.memory_class), id_of(placement.layouts),
-        placement.complete_after);
+        engine(placement.engine), placement.stream, numbers(waits), numbers(placement.records),
+        id_of(placement.memory_class), id_of(placement.layouts), placement.complete_after,
+        placement.stream_label.is_chosen, numbers(wait_records));
   }
 
   flatbuffers::Offset<flatbuffers::Vector<uint32_t>> numbers(const std::vector<uint32_t>& list) {
@@ -335,7 +343,7 @@ class GraphBufferWriter {
         graph.captures, outputs_offset, types_offset, segments_offset, storages_offset,
         builder_.CreateVector(nodes), static_cast<uint8_t>(graph.shapes), engine(graph.engine),
         facts.streams, facts.buffers, facts.live, facts.places, facts.memories, graph.arena_bytes,
-        graph.scratch_bytes, facts.held, facts.place_bytes, facts.capacities);
+        graph.scratch_bytes, facts.held, facts.place_bytes, facts.capacities, graph.has_notifies);
   }
 
   const Module& module_;

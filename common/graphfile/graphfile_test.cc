@@ -68,7 +68,7 @@ Module example_module() {
   fused.set_name("fused node");
   fused.add_origins({m.add_onnx_node("n0"), m.add_onnx_node("n1")});
   fused.placement.engine = EngineId::kAicore;
-  fused.placement.stream_label = "left";
+  fused.placement.stream_label.text = "left";
   fused.placement.precision = Precision::kBF16;
   fused.placement.kernel = m.add_kernel(
       {m.make_constant(m.intern(Type::fixed_tensor(DType::kU8, {2000})), counted(2000)), "k_1",

@@ -21,7 +21,7 @@
 namespace sluice {
 
 inline constexpr size_t kGraphHeaderBytes = 128;
-inline constexpr uint32_t kGraphSchema = 5;
+inline constexpr uint32_t kGraphSchema = 6;
 inline constexpr uint64_t kGraphAlignment = 64;  // of every buffer and inline segment
 
 // The next offset at which a buffer or an inline segment may start.

@@ -190,7 +190,7 @@ class GraphReader {
     SLUICE_ASSIGN(placement.engine, engine(row.engine_name()));
     if (row.kernel() >= 0) placement.kernel = tables_.kernels[static_cast<size_t>(row.kernel())];
     const std::pair<int32_t, std::string*> texts[] = {
-        {row.stream_label(), &placement.stream_label},
+        {row.stream_label(), &placement.stream_label.text},
         {row.super_kernel_scope(), &placement.super_kernel_scope},
         {row.memory_class(), &placement.memory_class},
         {row.layouts(), &placement.layouts}};
@@ -205,15 +205,25 @@ class GraphReader {
     placement.keep = row.keep();
     placement.no_fold = row.no_fold();
     placement.stream = row.stream();
-    SLUICE_TRY(add_events(row.waits(), placement.waits));
-    SLUICE_TRY(add_events(row.records(), placement.records));
+    placement.stream_label.is_chosen = row.is_stream_chosen();
+    SLUICE_TRY(add_waits(row, node));
+    SLUICE_TRY(budget_.charge(size_of(row.records()), sizeof(uint32_t)));
+    if (row.records() != nullptr)
+      placement.records.assign(row.records()->begin(), row.records()->end());
     placement.complete_after = row.complete_after();
     return {};
   }
 
-  Result<void> add_events(const flatbuffers::Vector<uint32_t>* row, std::vector<uint32_t>& events) {
-    SLUICE_TRY(budget_.charge(size_of(row), sizeof(uint32_t)));
-    if (row != nullptr) events.assign(row->begin(), row->end());
+  Result<void> add_waits(const fb::Placement& row, Node& node) {
+    SLUICE_TRY(budget_.charge(size_of(row.waits()), sizeof(EventWait)));
+    const uint32_t records = size_of(row.wait_records());
+    if (records > 0 && records != size_of(row.waits()))
+      return bad_file("node {} has {} waits, and records of {}", node.id(), size_of(row.waits()),
+                      records);
+    for (uint32_t i = 0; i < size_of(row.waits()); ++i) {
+      node.placement.waits.push_back(
+          {row.waits()->Get(i), records > 0 ? row.wait_records()->Get(i) : 1});
+    }
     return {};
   }
 

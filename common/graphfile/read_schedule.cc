@@ -108,6 +108,7 @@ Result<void> read_schedule(const fb::Graph& row, const std::vector<std::string_v
   SLUICE_TRY(read_buffers(row, tables, graph, budget));
   SLUICE_TRY(read_live_ranges(row, graph, budget));
   SLUICE_TRY(read_places(row, tables, graph, budget));
+  graph.has_notifies = row.has_notifies();
   graph.arena_bytes = row.arena_bytes();
   graph.scratch_bytes = row.scratch_bytes();
   return read_capacities(row, tables, graph, budget);

@@ -44,7 +44,7 @@ struct AnnotationRow {
 constexpr AnnotationRow kTable[] = {
     {"engine", "an engine's name", set_engine},
     {"stream_label", "any text",
-     [](Placement& p, std::string_view v) { return set_text(p.stream_label, v); }},
+     [](Placement& p, std::string_view v) { return set_text(p.stream_label.text, v); }},
     {"stage_level", "a number",
      [](Placement& p, std::string_view v) { return set_number(p.stage_level, v); }},
     {"parallel_group", "a number",

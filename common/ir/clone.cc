@@ -153,6 +153,7 @@ Node& ModuleMapper::clone_node(const Node& node, const std::vector<Value*>& inpu
 void ModuleMapper::copy_schedule(const Graph& source, const std::vector<Value*>& values,
                                  const std::vector<Node*>& nodes, Graph& copy) {
   copy.streams = source.streams;
+  copy.has_notifies = source.has_notifies;
   copy.memories = source.memories;
   copy.arena_bytes = source.arena_bytes;
   copy.scratch_bytes = source.scratch_bytes;

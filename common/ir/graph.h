@@ -278,11 +278,12 @@ class Graph {
   uint32_t captures = 0;  // the number of trailing inputs that are captured outer values
   EngineId engine = EngineId::kNone;
   ShapeClass shapes = ShapeClass::kFixed;
-  // Facts of the schedule (docs/schedule.md): the streams that nodes run in, by name, the classes
-  // of memory (none: the device has one, which is allocated at once), the buffers that values lie
-  // in, the bytes of the arena (0 also where the loader computes them), and those of scratch that a
-  // worker needs.
+  // Facts of the schedule (docs/schedule.md): the streams that nodes run in, by name, whether each
+  // record of an event is a notify, for which exactly one task waits, the classes of memory (none:
+  // the device has one, which is allocated at once), the buffers that values lie in, the bytes of
+  // the arena (0 also where the loader computes them), and those of scratch that a worker needs.
   std::vector<std::string> streams = {};
+  bool has_notifies = false;
   std::vector<DeviceMemory> memories = {};
   std::vector<MemoryBuffer> buffers = {};
   uint64_t arena_bytes = 0;

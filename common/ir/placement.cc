@@ -77,6 +77,20 @@ bool is_alike_but_precision(const Placement& a, Placement b) {
   return a == b;
 }
 
+std::string wait_text(const EventWait& wait) {
+  const std::string event = std::to_string(wait.event);
+  return wait.record == 1 ? event : event + ":" + std::to_string(wait.record);
+}
+
+bool is_alike_for_users(const Placement& a, const Placement& b) {
+  const auto with = [](const Placement& placement) {
+    Placement changed = placement;
+    if (changed.stream_label.is_chosen) changed.stream_label = {};
+    return changed;
+  };
+  return with(a) == with(b);
+}
+
 std::string_view shape_class_name(ShapeClass shapes) {
   return kShapes[static_cast<size_t>(shapes)];
 }

@@ -2,6 +2,7 @@
 // stage reads is a field here (checked by scripts/check).
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,15 +25,36 @@ EngineId intern_engine(std::string_view name);
 // Says whether several engines share it: "aicore+vector".
 bool is_composite(EngineId engine);
 
+// The name of a stream that a node is to run in.
+struct StreamLabel {
+  std::string text = {};
+  bool is_chosen = false;  // by the compiler; otherwise the user gave it
+  bool empty() const { return text.empty(); }
+  bool operator==(const StreamLabel&) const = default;
+};
+// Returns the label that the user gave; empty: none.
+inline std::string_view user_label(const StreamLabel& label) {
+  return label.is_chosen ? std::string_view() : std::string_view(label.text);
+}
+
+// A wait for an event, which may be recorded several times, one after the other.
+struct EventWait {
+  uint32_t event;
+  uint32_t record = 1;  // which of them, in the order of tasks
+  auto operator<=>(const EventWait&) const = default;
+};
+// Returns "3", or "3:2" for the second record of event 3.
+std::string wait_text(const EventWait& wait);
+
 struct Placement {
   EngineId engine = EngineId::kNone;
   KernelId kernel = -1;  // lowered: the kernel this node launches
   // Lowered: how the operands lie that the kernel was made for (operand_layouts); empty: all dense.
   std::string layouts = {};
-  std::string stream_label;  // user's or compiler's; empty: none
-  int32_t stream = -1;       // scheduled: the stream that it runs in, of Graph::streams
-  // Scheduled: the events that are recorded before it runs, and those that it records when done.
-  std::vector<uint32_t> waits = {};
+  StreamLabel stream_label = {};
+  int32_t stream = -1;  // scheduled: the stream that it runs in, of Graph::streams
+  // Scheduled: the records that are made before it runs, and the events that it records when done.
+  std::vector<EventWait> waits = {};
   std::vector<uint32_t> records = {};
   int32_t stage_level = -1;  // user's pipeline stage; -1: none
   int32_t parallel_group = -1;
@@ -49,6 +71,8 @@ struct Placement {
 };
 // Compares all but the precision, which says nothing once nodes have their dtypes.
 bool is_alike_but_precision(const Placement& a, Placement b);
+// Compares all but the labels that the compiler chose, which any of the nodes can have.
+bool is_alike_for_users(const Placement& a, const Placement& b);
 
 enum class ShapeClass : uint8_t { kFixed = 0, kSymbolic = 1, kDynamic = 2 };
 std::string_view shape_class_name(ShapeClass shapes);  // "fixed", "symbolic", "dynamic"

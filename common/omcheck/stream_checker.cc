@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "common/omcheck/footprint.h"
 #include "common/omfile/om_bindings.h"
@@ -36,6 +37,20 @@ struct Work {
   std::vector<Access> accesses;
 };
 
+// A record of an event or a wait for one.
+struct EventTask {
+  uint32_t task;
+  uint32_t stream;
+  uint32_t position;
+  Past past;  // before it
+};
+
+// Those of one event: its records in the order of the replay, and the waits for each.
+struct EventTasks {
+  std::vector<EventTask> records;
+  std::vector<std::vector<EventTask>> waits;
+};
+
 std::vector<Access> accesses_of(const pb::ModelDef& model, const pb::FixedPart& part, int t) {
   std::vector<Access> accesses;
   const uint32_t begin = t == 0 ? 0 : part.task_operand_end(t - 1);
@@ -63,41 +78,78 @@ Past past_with(const Past& past, uint32_t stream, uint32_t position, size_t stre
 }
 
 // Replays the streams until none can advance: what is completed before a task is that of its
-// stream, joined at a wait with that of the record (Mattern 1989). A stream that waits for an event
-// that is never recorded continues unordered, after all others have stopped. The tasks are returned
-// in the order of the replay.
-std::vector<Work> replay(const pb::ModelDef& model, const pb::FixedPart& part) {
-  const size_t streams = static_cast<size_t>(part.streams_size());
-  std::vector<std::vector<int>> order(streams);
-  for (int t = 0; t < part.task_kind_size(); ++t) order[part.task_stream(t)].push_back(t);
-  std::vector<size_t> head(streams, 0);
-  std::vector<uint32_t> position(streams, 0);
-  std::vector<Past> past(streams);
-  std::vector<std::optional<Past>> recorded(static_cast<size_t>(part.events_size()));
-  std::vector<Work> works;
-  for (bool moved = true, force = false; moved || !force;) {
-    force = !moved;
-    moved = false;
-    for (uint32_t s = 0; s < streams; ++s) {
-      for (; head[s] < order[s].size(); ++head[s]) {
-        const int t = order[s][head[s]];
-        const pb::TaskKind kind = part.task_kind(t);
-        if (kind == pb::TASK_WAIT) {
-          const auto& event = recorded[part.task_target(t)];
-          if (!event && !force) break;
-          if (event) past[s] = join(past[s], *event, streams);
-          force = false;
-        } else if (kind == pb::TASK_RECORD) {
-          recorded[part.task_target(t)] = past_with(past[s], s, position[s], streams);
-        } else {
-          works.push_back(
-              {static_cast<uint32_t>(t), s, ++position[s], past[s], accesses_of(model, part, t)});
-        }
-        moved = true;
-      }
+// stream, joined at a wait with that of the record (Mattern 1989). A stream that waits for a record
+// that is never made continues unordered, after all others have stopped.
+class Replay {
+ public:
+  Replay(const pb::ModelDef& model, const pb::FixedPart& part)
+      : model_(model),
+        part_(part),
+        streams_(static_cast<size_t>(part.streams_size())),
+        order_(streams_),
+        head_(streams_, 0),
+        past_(streams_),
+        events_(static_cast<size_t>(part.events_size())) {
+    for (int t = 0; t < part.task_kind_size(); ++t) order_[part.task_stream(t)].push_back(t);
+  }
+
+  void run() {
+    for (bool moved = true, force = false; moved || !force;) {
+      force = !moved;
+      moved = false;
+      for (uint32_t s = 0; s < streams_; ++s) moved = advance(s, force) || moved;
     }
   }
-  return works;
+
+  std::vector<Work>& works() { return works_; }  // in the order of the replay
+  const std::vector<EventTasks>& events() const { return events_; }
+
+ private:
+  // Returns whether the stream moved. force: it passes one wait for what is not recorded.
+  bool advance(uint32_t s, bool& force) {
+    const size_t before = head_[s];
+    for (; head_[s] < order_[s].size(); ++head_[s]) {
+      const int t = order_[s][head_[s]];
+      const EventTask task{static_cast<uint32_t>(t), s, static_cast<uint32_t>(head_[s]) + 1,
+                           past_[s]};
+      if (part_.task_kind(t) == pb::TASK_WAIT) {
+        if (!wait(task) && !std::exchange(force, false)) break;
+      } else if (part_.task_kind(t) == pb::TASK_RECORD) {
+        events_[part_.task_target(t)].records.push_back(task);
+      } else {
+        works_.push_back({task.task, s, task.position, task.past, accesses_of(model_, part_, t)});
+      }
+    }
+    return head_[s] != before;
+  }
+
+  // Returns whether the record that the task waits for was made.
+  bool wait(const EventTask& task) {
+    const int t = static_cast<int>(task.task);
+    EventTasks& event = events_[part_.task_target(t)];
+    const size_t number = part_.task_record_size() == 0 ? 1 : part_.task_record(t);
+    if (number == 0 || number > event.records.size()) return false;
+    const EventTask& record = event.records[number - 1];
+    past_[task.stream] =
+        join(past_[task.stream], past_with(record.past, record.stream, record.position, streams_),
+             streams_);
+    event.waits.resize(event.records.size());
+    event.waits[number - 1].push_back(task);
+    return true;
+  }
+
+  const pb::ModelDef& model_;
+  const pb::FixedPart& part_;
+  size_t streams_;
+  std::vector<std::vector<int>> order_;
+  std::vector<size_t> head_;
+  std::vector<Past> past_;
+  std::vector<EventTasks> events_;
+  std::vector<Work> works_;
+};
+
+bool is_done_before(const EventTask& a, const EventTask& b) {
+  return a.stream == b.stream ? a.position < b.position : completed(b.past, a.stream) >= a.position;
 }
 
 // The tasks that access the same bytes, by stream, in the order of each.
@@ -208,10 +260,34 @@ std::string region_name(const pb::ModelDef& model, const pb::FixedPart& part, ui
   return fmt::format("output '{}'", part_outputs(model, part)[binding - inputs.size()].name());
 }
 
-std::string task_name(const NodeNames& names, const pb::FixedPart& part, const Work& work) {
-  return fmt::format("'{}' (task {}, stream '{}')",
-                     names[part.task_node(static_cast<int>(work.task))], work.task,
-                     part.streams(static_cast<int>(work.stream)).name());
+std::string task_name(const NodeNames& names, const pb::FixedPart& part, uint32_t task) {
+  const int t = static_cast<int>(task);
+  return fmt::format("'{}' (task {}, stream '{}')", names[part.task_node(t)], task,
+                     part.streams(static_cast<int>(part.task_stream(t))).name());
+}
+
+// Finds records of one event that may come in either order: a wait for the first of two would be
+// content with the other. A notify is also taken before it is given again.
+void find_unordered_records(const pb::FixedPart& part, const NodeNames& names,
+                            const std::vector<EventTasks>& events, size_t limit,
+                            std::vector<StreamConflict>& conflicts) {
+  const auto check = [&](const EventTask& before, const EventTask& after, size_t event) {
+    if (is_done_before(before, after) || conflicts.size() == limit) return;
+    const auto [first, second] = std::minmax(before.task, after.task);
+    conflicts.push_back({first, second, 0, 0, 0,
+                         fmt::format("{} and {} may come in either order, of event {}, which one "
+                                     "after the other must use",
+                                     task_name(names, part, before.task),
+                                     task_name(names, part, after.task), event)});
+  };
+  for (size_t e = 0; e < events.size(); ++e) {
+    const EventTasks& event = events[e];
+    for (size_t i = 1; i < event.records.size(); ++i) {
+      check(event.records[i - 1], event.records[i], e);
+      if (!part.has_notifies() || i > event.waits.size()) continue;
+      for (const EventTask& wait : event.waits[i - 1]) check(wait, event.records[i], e);
+    }
+  }
 }
 
 }  // namespace
@@ -221,7 +297,10 @@ std::vector<StreamConflict> find_stream_conflicts(const pb::ModelDef& model,
   std::vector<StreamConflict> conflicts;
   if (part.streams_size() < 2) return conflicts;
   const NodeNames names(model);
-  std::vector<Work> works = replay(model, part);
+  Replay replay(model, part);
+  replay.run();
+  find_unordered_records(part, names, replay.events(), limit, conflicts);
+  std::vector<Work>& works = replay.works();
   const auto pairs = PairFinder::find(works);
   std::ranges::sort(works, {}, &Work::task);
   const auto work_of = [&](uint32_t task) -> const Work& {
@@ -234,7 +313,7 @@ std::vector<StreamConflict> find_stream_conflicts(const pb::ModelDef& model,
     if (!common) continue;
     std::string text =
         fmt::format("launches {} and {} may overlap and share bytes [{}, {}) of {}",
-                    task_name(names, part, a), task_name(names, part, b), common->begin,
+                    task_name(names, part, first), task_name(names, part, second), common->begin,
                     common->end, region_name(model, part, common->region));
     conflicts.push_back(
         {first, second, common->region, common->begin, common->end, std::move(text)});

@@ -11,7 +11,8 @@
 
 namespace sluice {
 
-// Two tasks that may run at the same time and touch common bytes, at least one of them writing.
+// Two tasks that may run at the same time and touch common bytes, at least one of them writing; or
+// two of one event, such as its records, that may come in either order: they have no bytes.
 struct StreamConflict {
   uint32_t first_task = 0;  // first < second, numbers in the part
   uint32_t second_task = 0;

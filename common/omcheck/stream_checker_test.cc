@@ -150,12 +150,15 @@ class DrawnPart {
     Drawn task{.before = done_[stream]};
     const uint32_t kind = below(4);
     if (kind == 0) {
-      recorded_.emplace_back(b_.event("e" + std::to_string(i)), done_[stream]);
-      b_.record(streams_[stream], recorded_.back().first);
-    } else if (kind == 1 && !recorded_.empty()) {
-      const auto& [event, done] = recorded_[below(static_cast<uint32_t>(recorded_.size()))];
-      b_.wait(streams_[stream], event);
-      done_[stream].insert(done.begin(), done.end());
+      Event& event = event_to_record(stream, i);
+      b_.record(streams_[stream], event.id);
+      event.records.push_back(done_[stream]);
+      event.records.back().insert(number);
+    } else if (kind == 1 && !events_.empty()) {
+      const Event& event = events_[below(static_cast<uint32_t>(events_.size()))];
+      const uint32_t record = below(static_cast<uint32_t>(event.records.size()));
+      b_.wait(streams_[stream], event.id, record + 1);
+      done_[stream].insert(event.records[record].begin(), event.records[record].end());
     } else {
       task.written = below(2) == 0 ? static_cast<int>(below(5)) : -1;
       task.read = static_cast<int>(below(5));
@@ -168,6 +171,21 @@ class DrawnPart {
     done_[stream].insert(number);
   }
 
+  struct Event {
+    uint32_t id;
+    std::vector<std::set<uint32_t>> records;  // what is done then, the record among it
+  };
+
+  // Returns a new event, or one whose records are all made before this one.
+  Event& event_to_record(uint32_t stream, int i) {
+    for (Event& event : events_) {
+      const std::set<uint32_t>& last = event.records.back();
+      if (below(2) == 0 && std::ranges::includes(done_[stream], last)) return event;
+    }
+    events_.push_back({b_.event("e" + std::to_string(i)), {}});
+    return events_.back();
+  }
+
   // Values of 100 bytes lie 64 apart.
   static bool overlap(int a, int b) { return a >= 0 && b >= 0 && std::abs(a - b) < 2; }
   static bool share_bytes(const Drawn& a, const Drawn& b) {
@@ -178,8 +196,8 @@ class DrawnPart {
   std::mt19937 random_;
   ModelBuilder b_;
   std::vector<uint32_t> values_, streams_;
-  std::vector<std::pair<uint32_t, std::set<uint32_t>>> recorded_;  // events, and what is done then
-  std::map<uint32_t, std::set<uint32_t>> done_;                    // by stream, so far
+  std::vector<Event> events_;
+  std::map<uint32_t, std::set<uint32_t>> done_;  // by stream, so far
   std::vector<Drawn> tasks_;
 };
 
@@ -192,6 +210,36 @@ TEST(StreamChecker, FindsEachPairThatNothingOrders) {
     pairs += expected.size();
   }
   EXPECT_GT(pairs, 300u);
+}
+
+// Two streams that record one event: a wait for either record may be content with the other.
+TEST(StreamChecker, RecordsOfAnEventComeOneAfterTheOther) {
+  ModelBuilder b;
+  const uint32_t s[2] = {b.stream("s"), b.stream("t")};
+  const uint32_t e[2] = {b.event("e0"), b.event("e1")};
+  b.record(s[0], e[0]);
+  b.record(s[0], e[1]);
+  const uint32_t wait = b.wait(s[1], e[0]);
+  b.record(s[1], e[1]);
+  const auto conflicts = conflicts_of(b.model);  // e0 tells nothing of the record of e1 after it
+  ASSERT_EQ(conflicts.size(), 1u);
+  EXPECT_THAT(conflicts[0].text, HasSubstr("may come in either order, of event 1"));
+  b.part().set_task_target(static_cast<int>(wait), e[1]);
+  EXPECT_THAT(conflicts_of(b.model), ::testing::IsEmpty());
+}
+
+// A notify is taken before it is given again.
+TEST(StreamChecker, NotifiesAreTakenBeforeTheyAreRecordedAgain) {
+  ModelBuilder b;
+  const uint32_t s[2] = {b.stream("s"), b.stream("t")};
+  const uint32_t e = b.event("e");
+  b.record(s[0], e);
+  b.wait(s[1], e);
+  b.record(s[0], e);
+  b.wait(s[1], e, 2);
+  EXPECT_THAT(conflicts_of(b.model), ::testing::IsEmpty());
+  b.part().set_has_notifies(true);
+  EXPECT_EQ(conflicts_of(b.model).size(), 1u);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ std::vector<Task> order_tasks(const pb::FixedPart& part) {
   };
   for (std::vector<int>& stream : streams) advance(stream);
   const auto events = static_cast<size_t>(part.events_size());
-  std::vector<bool> recorded(events, false);
+  std::vector<uint32_t> records(events, 0);  // made so far
   std::vector<std::vector<int>> waiting(events);
   std::vector<Task> order;
   while (!next.empty()) {
@@ -39,12 +39,12 @@ std::vector<Task> order_tasks(const pb::FixedPart& part) {
     next.pop();
     const uint32_t target = part.task_target(t);
     if (part.task_kind(t) == pb::TASK_WAIT) {
-      if (!recorded[target]) {
+      if (records[target] < (part.task_record_size() == 0 ? 1 : part.task_record(t))) {
         waiting[target].push_back(t);
         continue;
       }
     } else if (part.task_kind(t) == pb::TASK_RECORD) {
-      recorded[target] = true;
+      ++records[target];
       for (const int wait : waiting[target]) next.push(wait);
       waiting[target].clear();
     } else {

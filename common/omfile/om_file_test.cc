@@ -265,8 +265,18 @@ INSTANTIATE_TEST_SUITE_P(
         ModelFault{"code", [](ModelBuilder& b) { b.part().set_task_kind(0, pb::TASK_LAUNCH); },
                    "its kernel has no code"},
         ModelFault{"event", [](ModelBuilder& b) { b.part().set_task_target(1, 1); }, "event 1"},
-        ModelFault{"records", [](ModelBuilder& b) { b.part().set_task_kind(2, pb::TASK_RECORD); },
-                   "event 0 is recorded by 2 tasks"},
+        ModelFault{"records", [](ModelBuilder& b) { b.part().set_task_kind(1, pb::TASK_WAIT); },
+                   "event 0 is recorded by no task"},
+        ModelFault{"record", [](ModelBuilder& b) { b.part().set_task_record(2, 2); },
+                   "waits for record 2 of event 0, which has 1"},
+        ModelFault{"none", [](ModelBuilder& b) { b.part().set_task_record(2, 0); },
+                   "waits for record 0 of event 0, which has 1"},
+        ModelFault{"notify",
+                   [](ModelBuilder& b) {
+                     b.part().set_has_notifies(true),
+                         b.part().set_task_kind(2, pb::TASK_RECORD);
+                   },
+                   "0 tasks wait for a record of notify 0, expected 1"},
         ModelFault{"deadlock",
                    [](ModelBuilder& b) {
                      b.part().set_task_stream(2, 0),

@@ -17,7 +17,7 @@
 namespace sluice {
 
 inline constexpr uint32_t kOmFormat =
-    7;  // increased when KernelArgs, this header or the meaning of a field changes
+    8;  // increased when KernelArgs, this header or the meaning of a field changes
 inline constexpr uint64_t kOmPage = 4096;          // segments begin at multiples of it
 inline constexpr uint64_t kOmValueAlignment = 64;  // of every value within its region
 inline constexpr uint64_t kOmPieceAlignment = 4;   // of a value that is a piece of another

@@ -9,6 +9,7 @@
 #include "common/omfile/external_weights.h"
 #include "common/omfile/in_place_append.h"
 #include "common/omfile/om_bindings.h"
+#include "common/omfile/om_events.h"
 #include "common/omfile/om_format.h"
 #include "common/omfile/om_names.h"
 #include "common/omfile/om_types.h"
@@ -38,12 +39,8 @@ class FixedPartRules {
     for (int v = 0; v < values_; ++v) SLUICE_TRY(check_value(v));
     if (const std::string fault = pieces_fault(part_, is_bound_); !fault.empty())
       return bad("{}", fault);
-    recorded_.assign(static_cast<size_t>(part_.events_size()), 0);
     for (int t = 0; t < tasks_; ++t) SLUICE_TRY(check_task(t));
-    for (int e = 0; e < part_.events_size(); ++e) {
-      if (recorded_[e] != 1)
-        return bad("event {} is recorded by {} tasks, expected 1", e, recorded_[e]);
-    }
+    SLUICE_TRY(check_events());
     SLUICE_TRY(check_aliases());
     return check_progress();
   }
@@ -71,7 +68,8 @@ class FixedPartRules {
     const bool tasks_agree =
         part_.task_stream_size() == tasks_ && part_.task_target_size() == tasks_ &&
         part_.task_node_size() == tasks_ && part_.task_outputs_size() == tasks_ &&
-        part_.task_operand_end_size() == tasks_;
+        part_.task_operand_end_size() == tasks_ &&
+        (part_.task_record_size() == tasks_ || part_.task_record_size() == 0);
     if (!tasks_agree) return bad("the columns that describe tasks differ in length");
     if (part_.alias_value_size() != part_.alias_after_task_size())
       return bad("the columns that describe aliases differ in length");
@@ -275,11 +273,34 @@ class FixedPartRules {
         if (begin != end) return bad_task(t, "an event has operands");
         if (target >= static_cast<uint32_t>(part_.events_size()))
           return bad_task(t, fmt::format("event {}", target));
-        if (part_.task_kind(t) == pb::TASK_RECORD) ++recorded_[target];
         return {};
       default:
         return bad_task(t, fmt::format("unknown kind {}", static_cast<int>(part_.task_kind(t))));
     }
+  }
+
+  // Checks that every event is recorded, that waits are for records that there are, and notifies
+  // for one wait each.
+  Result<void> check_events() const {
+    std::vector<std::vector<uint32_t>> waits(static_cast<size_t>(part_.events_size()));
+    for (int t = 0; t < tasks_; ++t)
+      if (part_.task_kind(t) == pb::TASK_RECORD) waits[part_.task_target(t)].push_back(0);
+    for (size_t e = 0; e < waits.size(); ++e)
+      if (waits[e].empty()) return bad("event {} is recorded by no task", e);
+    for (int t = 0; t < tasks_; ++t) {
+      if (part_.task_kind(t) != pb::TASK_WAIT) continue;
+      const uint32_t record = awaited_record(part_, t);
+      std::vector<uint32_t>& of_event = waits[part_.task_target(t)];
+      if (record == 0 || record > of_event.size())
+        return bad_task(t, fmt::format("it waits for record {} of event {}, which has {}", record,
+                                       part_.task_target(t), of_event.size()));
+      ++of_event[record - 1];
+    }
+    for (size_t e = 0; e < waits.size() && part_.has_notifies(); ++e) {
+      for (const uint32_t count : waits[e])
+        if (count != 1) return bad("{} tasks wait for a record of notify {}, expected 1", count, e);
+    }
+    return {};
   }
 
   Result<void> check_copy(int t, uint32_t begin, uint32_t end) const {
@@ -321,14 +342,14 @@ class FixedPartRules {
   }
 
   // Replays the streams' waits and records alone: each stream must reach its end. Streams blocked
-  // on an event resume when it is recorded.
+  // on an event look again when it is recorded.
   Result<void> check_progress() const {
     const size_t streams = static_cast<size_t>(part_.streams_size());
     std::vector<std::vector<int>> order(streams);
     for (int t = 0; t < tasks_; ++t) order[part_.task_stream(t)].push_back(t);
     std::vector<size_t> head(streams, 0);
-    std::vector<char> set(static_cast<size_t>(part_.events_size()), 0);
-    std::vector<std::vector<uint32_t>> blocked(set.size());
+    std::vector<uint32_t> records(static_cast<size_t>(part_.events_size()), 0);  // made so far
+    std::vector<std::vector<uint32_t>> blocked(records.size());
     std::vector<uint32_t> ready;
     for (uint32_t s = 0; s < streams; ++s) ready.push_back(s);
     while (!ready.empty()) {
@@ -338,10 +359,11 @@ class FixedPartRules {
         const int t = order[s][head[s]];
         const uint32_t event = part_.task_target(t);
         if (part_.task_kind(t) == pb::TASK_RECORD) {
-          set[event] = 1;
+          ++records[event];
           ready.insert(ready.end(), blocked[event].begin(), blocked[event].end());
           blocked[event].clear();
-        } else if (part_.task_kind(t) == pb::TASK_WAIT && set[event] == 0) {
+        } else if (part_.task_kind(t) == pb::TASK_WAIT &&
+                   records[event] < awaited_record(part_, t)) {
           blocked[event].push_back(s);
           break;
         }
@@ -364,7 +386,6 @@ class FixedPartRules {
   const int values_;
   std::vector<uint64_t> region_bytes_;
   std::vector<uint64_t> arena_ends_;  // of its allocations
-  std::vector<int> recorded_;
 };
 
 }  // namespace

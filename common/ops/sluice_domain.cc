@@ -113,11 +113,6 @@ Result<void> infer_copy(InferCall& call) { return call.give_type(0, call.input_t
 // Infers nothing: the results keep the types that were set, since no value of them ever exists.
 Result<void> infer_nothing(InferCall&) { return {}; }
 
-Result<void> infer_stream_switch(InferCall& call) {
-  SLUICE_TRY(call.expect_dtype(0, kBoolSet));
-  return call.expect_one_element(0);
-}
-
 constexpr OpRow kSluiceRows[] = {
     {Op::kCall, 0, -1, 0, -1, kControlFlow | kAnyKind, attribute_rows::Call, infer_call},
     {Op::kFail, 0, 0, 1, -1, kAnyKind, attribute_rows::Fail, infer_nothing},
@@ -127,8 +122,6 @@ constexpr OpRow kSluiceRows[] = {
     {Op::kMemCopy, 1, 1, 1, 1, kElementwise | kAnyKind, attribute_rows::MemCopy, infer_copy},
     {Op::kPairwiseCoupling, 1, 1, 1, 1, 0, attribute_rows::PairwiseCoupling,
      infer_pairwise_coupling},
-    {Op::kStreamActive, 0, 1, 0, 0, kAnyKind, {}, infer_nothing},
-    {Op::kStreamSwitch, 1, 1, 0, 0, 0, {}, infer_stream_switch},
     {Op::kTransData, 1, 1, 1, 1, kElementwise, {}, infer_copy},
 };
 

@@ -31,7 +31,8 @@ std::string plan_obstacle(const Node& first, const Node& node) {
   const auto differ = [&](std::string_view what) {
     return fmt::format("{} has another {} than {}", node.label(), what, first.label());
   };
-  if (node.placement.stream_label != first.placement.stream_label) return differ("stream label");
+  if (user_label(node.placement.stream_label) != user_label(first.placement.stream_label))
+    return differ("stream label");
   if (node.placement.stage_level != first.placement.stage_level) return differ("stage level");
   if (node.placement.parallel_group != first.placement.parallel_group)
     return differ("parallel group");

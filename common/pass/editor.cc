@@ -9,10 +9,7 @@ bool is_model_output(const Value& value) {
   return value.is_output() && (role == GraphRole::kRoot || role == GraphRole::kPart);
 }
 
-bool is_removable(const Node& node) {
-  if (node.placement.keep || node.output_count() == 0) return false;
-  return node.op() != Op::kStreamSwitch && node.op() != Op::kStreamActive;
-}
+bool is_removable(const Node& node) { return !node.placement.keep && node.output_count() > 0; }
 
 bool Editor::replace(Value& from, Value& to) {
   if (&from == &to || from.type_id() != to.type_id()) return false;

@@ -53,7 +53,7 @@ bool can_merge(const Value& a, const Value& b) {
 
 bool computes_the_same(const Node& a, const Node& b) {
   if (a.op() != b.op() || a.input_count() != b.input_count() ||
-      a.output_count() != b.output_count() || !(a.placement == b.placement))
+      a.output_count() != b.output_count() || !is_alike_for_users(a.placement, b.placement))
     return false;
   for (size_t i = 0; i < a.input_count(); ++i) {
     if (a.input(i) != b.input(i)) return false;

@@ -27,15 +27,16 @@ struct OwnEngine {
   std::string_view name;
   int cost;
   std::string (*reason)(const Node& node);
+  EngineStreams streams = {};
 };
 
 // The engines of this release. How each lowers its subgraphs is the table in
 // stages/subgraph-optimize/engines/engines.cc (docs/adding-an-engine.md).
 constexpr OwnEngine kOwn[] = {
     {"aicore", 1, aicore_unsupported_reason},
-    {"rts", 2, rts_unsupported_reason},
+    {"rts", 2, rts_unsupported_reason, {.attaches = true}},
     {"vector", 3, vector_unsupported_reason},
-    {"host_cpu", 10, host_cpu_unsupported_reason},
+    {"host_cpu", 10, host_cpu_unsupported_reason, {.attaches = true}},
 };
 
 const OwnEngine* find_own(std::string_view name) {
@@ -73,7 +74,7 @@ Result<EngineRow> described_row(const DeviceProfile& profile, const DescribedEng
                     described.name));
   }
   SLUICE_ASSIGN(const EngineId id, engine_id(profile, "described_engines", described.name));
-  EngineRow row{id, described.cost, nullptr, {}};
+  EngineRow row{id, described.cost, nullptr, {}, described.streams};
   for (const std::string& name : described.ops) {
     const auto op = op_from_name(name);
     if (!op) {
@@ -111,7 +112,7 @@ Result<EngineTable> make_engine_table(const DeviceProfile& profile) {
     const OwnEngine* own = find_own(name);
     if (own == nullptr) return unknown_engine(profile, name);
     SLUICE_ASSIGN(const EngineId id, engine_id(profile, "engines", name));
-    table.engines.push_back({id, own->cost, own->reason, {}});
+    table.engines.push_back({id, own->cost, own->reason, {}, own->streams});
   }
   for (const DescribedEngine& described : profile.described_engines) {
     SLUICE_ASSIGN(EngineRow row, described_row(profile, described));

@@ -20,6 +20,7 @@ struct EngineRow {
   // it does. Null: `ops` decides.
   std::string (*reason)(const Node& node) = nullptr;
   std::vector<Op> ops;
+  EngineStreams streams = {};
 };
 
 struct CompositeRow {

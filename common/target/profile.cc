@@ -78,8 +78,22 @@ class ProfileReader {
       element.read("name", engine.name);
       element.read_int("cost", engine.cost, {0, kMaxCost});
       element.read("ops", engine.ops);
+      element.read_optional("independent", engine.streams.is_independent);
+      element.read_optional("attach", engine.streams.attaches);
+      element.read_optional("skip", engine.streams.is_skipped);
+      element.read_optional_int("max_parallel", engine.streams.max_parallel, kParallelRange);
+      element.read_optional_int("tasks_per_node", engine.streams.tasks_per_node, kTasksPerNode);
       out.push_back(std::move(engine));
     });
+  }
+  void read_streams(StreamLimits& out) {
+    read_optional("streams_by_engine", out.are_by_engine);
+    read_optional_int("tasks_per_node", out.tasks_per_node, kTasksPerNode);
+    read_optional_int("max_streams", out.max_streams, kStreamLimit);
+    read_optional_int("max_tasks_per_stream", out.max_tasks, kStreamLimit);
+    read_optional("huge_stream", out.has_huge_stream);
+    read_optional_int("max_events", out.max_events, kStreamLimit);
+    read_optional_int("max_notifies", out.max_notifies, kStreamLimit);
   }
   void read(std::string_view key, std::vector<MemoryClassLimits>& out) {
     for_each(key, [&](ProfileReader& element) {
@@ -268,6 +282,7 @@ Result<DeviceProfile> parse_profile(std::string_view text) {
   reader.read("described_engines", profile.described_engines);
   reader.read("composites", profile.composites);
   reader.read("memory_classes", profile.memory_classes);
+  reader.read_streams(profile.streams);
   reader.refuse_unread();
   if (std::string fault = machine_fault(profile); !fault.empty())
     reader.shape_mismatch(std::move(fault));

@@ -13,12 +13,33 @@
 
 namespace sluice {
 
+// What an engine means for streams, where these are chosen by engine (docs/schedule.md).
+struct EngineStreams {
+  bool is_independent = false;  // its subgraphs run in a stream of the engine
+  bool attaches = false;        // they run in the stream of what they read, of any engine
+  bool is_skipped = false;      // they take the one stream of their neighbours
+  int64_t max_parallel = 1;     // streams that subgraphs are spread over
+  int64_t tasks_per_node = 0;   // of the device's; 0: those of the profile
+  bool operator==(const EngineStreams&) const = default;
+};
+
 // An engine that a profile file describes by the ops it supports, for devices under study and for
 // tests. No stage of this release lowers for it.
 struct DescribedEngine {
   std::string name;
   int cost = 0;
   std::vector<std::string> ops;
+  EngineStreams streams = {};  // absent in a file: these, and each member
+};
+
+// What a device has of streams; 0: there is no limit. Absent in a file: these.
+struct StreamLimits {
+  bool are_by_engine = false;  // the compiler chooses streams by engine; otherwise one for all
+  int64_t tasks_per_node = 1;  // that the device is given for a node, its waits and records apart
+  int64_t max_streams = 1024;
+  int64_t max_tasks = 0;         // of one stream, waits and records among them
+  bool has_huge_stream = false;  // the only stream of a part may have any number of tasks
+  int64_t max_events = 0, max_notifies = 0;  // of a part
 };
 
 // Engines that one subgraph may mix.
@@ -108,6 +129,7 @@ struct DeviceProfile {
   // Those that results can be made in; the first is that of nodes that name none. Absent in a file:
   // one, "arena", without limits.
   std::vector<MemoryClassLimits> memory_classes;
+  StreamLimits streams;
 };
 
 // The values that facts of a profile may have.
@@ -118,6 +140,8 @@ inline constexpr ValueRange kVectorBits{128, 512}, kVectorRegisters{16, 32};
 inline constexpr ValueRange kCacheBytes{1, int64_t{1} << 40}, kScratchBytes{0, kScratchLimit};
 inline constexpr ValueRange kAlignment{64, 4096}, kSubMemoryBytes{4096, int64_t{1} << 40};
 inline constexpr ValueRange kCacheWays{1, 64}, kCostRange{1, int64_t{1} << 30};
+inline constexpr ValueRange kParallelRange{1, 1024}, kTasksPerNode{1, 1024};
+inline constexpr ValueRange kStreamLimit{0, int64_t{1} << 30};
 
 // Returns why generated code cannot rely on the facts about the machine, each of which is in its
 // range; empty: it can.

@@ -164,6 +164,7 @@ Result<Value*> ModuleParser::find_value(const Scope& scope, const Token& name) c
 
 Result<void> ModuleParser::parse_statement(Scope& scope, Graph& graph) {
   if (token().is("stream")) return parse_stream(graph);
+  if (token().is("sync")) return parse_sync(graph);
   if (token().is("memory")) return parse_memory(graph);
   if (token().is("arena")) return parse_bytes(graph.arena_bytes);
   if (token().is("scratch")) return parse_bytes(graph.scratch_bytes);
@@ -322,8 +323,12 @@ Result<void> ModuleParser::parse_placement_field(Node& node) {
     placement.stream = static_cast<int32_t>(stream);
     return {};
   }
-  if (field == "waits" || field == "records") {
-    SLUICE_ASSIGN((field == "waits" ? placement.waits : placement.records), take_events());
+  if (field == "waits") {
+    SLUICE_ASSIGN(placement.waits, take_waits());
+    return {};
+  }
+  if (field == "records") {
+    SLUICE_ASSIGN(placement.records, take_events());
     return {};
   }
   const size_t value_offset = token().offset;
@@ -335,6 +340,8 @@ Result<void> ModuleParser::parse_placement_field(Node& node) {
     placement.kernel = found->second;
   } else if (field == "layouts") {
     placement.layouts = value;
+  } else if (field == "chosen_stream") {
+    placement.stream_label = {value, true};
   } else if (auto set = annotate(placement, field, value); !set) {
     return lexer_.error_at(
         offset, fmt::format("the placement's field '{}': {}", field, set.error().message));

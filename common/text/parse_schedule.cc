@@ -17,6 +17,14 @@ Result<void> ModuleParser::parse_stream(Graph& graph) {
   return {};
 }
 
+// Parses: sync notify.
+Result<void> ModuleParser::parse_sync(Graph& graph) {
+  SLUICE_TRY(advance());
+  SLUICE_TRY(expect("notify"));
+  graph.has_notifies = true;
+  return {};
+}
+
 Result<uint32_t> ModuleParser::take_stream(const Graph& graph) {
   const size_t offset = token().offset;
   SLUICE_ASSIGN(const std::string name, take_name("the name of a stream"));
@@ -183,6 +191,24 @@ Result<std::vector<uint32_t>> ModuleParser::take_events() {
   SLUICE_ASSIGN(const std::vector<int64_t> numbers,
                 take_numbers("the number of an event", INT32_MAX));
   return std::vector<uint32_t>(numbers.begin(), numbers.end());
+}
+
+// Parses: "[0, 3:2]", the first record of event 0 and the second of event 3.
+Result<std::vector<EventWait>> ModuleParser::take_waits() {
+  std::vector<EventWait> waits;
+  SLUICE_TRY(expect("["));
+  while (!token().is("]")) {
+    if (!waits.empty()) SLUICE_TRY(expect(","));
+    SLUICE_ASSIGN(const int64_t event, take_int("the number of an event", 0, INT32_MAX));
+    SLUICE_ASSIGN(const bool names_record, skip(":"));
+    int64_t record = 1;
+    if (names_record) {
+      SLUICE_ASSIGN(record, take_int("the number of a record", 1, INT32_MAX));
+    }
+    waits.push_back({static_cast<uint32_t>(event), static_cast<uint32_t>(record)});
+  }
+  SLUICE_TRY(advance());
+  return waits;
 }
 
 // Checks that the buffers exist: inputs name them before the lines that define them.

@@ -125,6 +125,8 @@ class ModuleParser {
   static void place(const Definition& definition, Value& value);
   Result<std::vector<int64_t>> take_numbers(std::string_view what, int64_t largest);
   Result<std::vector<uint32_t>> take_events();
+  Result<std::vector<EventWait>> take_waits();
+  Result<void> parse_sync(Graph& graph);
   Result<void> check_places(const Scope& scope, const Graph& graph) const;
 
   // Small steps; `what` is for the message.

@@ -239,7 +239,8 @@ std::string ModulePrinter::placement(const Node& node) const {
     fields.push_back("kernel = " + kernel_names_[static_cast<size_t>(placement.kernel)]);
   if (!placement.layouts.empty()) fields.push_back("layouts = " + quoted_text(placement.layouts));
   if (!placement.stream_label.empty())
-    fields.push_back("stream_label = " + quoted_text(placement.stream_label));
+    fields.push_back((placement.stream_label.is_chosen ? "chosen_stream = " : "stream_label = ") +
+                     quoted_text(placement.stream_label.text));
   if (placement.stage_level >= 0)
     fields.push_back(fmt::format("stage_level = {}", placement.stage_level));
   if (placement.parallel_group >= 0)
@@ -253,8 +254,9 @@ std::string ModulePrinter::placement(const Node& node) const {
   if (placement.stream >= 0)
     fields.push_back("stream = " +
                      stream_name(node.graph(), static_cast<uint32_t>(placement.stream)));
-  if (!placement.waits.empty())
-    fields.push_back(fmt::format("waits = [{}]", fmt::join(placement.waits, ", ")));
+  std::vector<std::string> waits;
+  for (const EventWait& wait : placement.waits) waits.push_back(wait_text(wait));
+  if (!waits.empty()) fields.push_back("waits = [" + joined(waits, ", ") + "]");
   if (!placement.records.empty())
     fields.push_back(fmt::format("records = [{}]", fmt::join(placement.records, ", ")));
   if (placement.complete_after >= 0)

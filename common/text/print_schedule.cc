@@ -82,6 +82,7 @@ std::string print_place(const Value& value) {
 void ModulePrinter::schedule(const Graph& graph) {
   for (const std::string& name : graph.streams)
     out_ += fmt::format("  stream {}\n", quoted_text(name));
+  if (graph.has_notifies) out_ += "  sync notify\n";
   for (const DeviceMemory& memory : graph.memories) {
     out_ += "  memory " + quoted_text(memory.name);
     if (!memory.sub_memories.empty())

@@ -47,7 +47,7 @@ TEST(Text, AttributesOfEveryKind) {
       R"(sluice 1 partitioned after subgraph-optimize stopped after 2 of "a pass", "b", "b"
 graph @main(%x: f32[2]) -> (%0) {
   %0: f32[2] = Fused(%x, _) {a = 1, b = -1.0, body = @"main body", c = "a\n\"\x00", d = [1, 2], e = [0.5, 1e+20, nan, -inf], f = ["x", ""], g = ints [], h = floats [], i = strings [], j = type seq(f32[2]), k = constant f32[2] [1, 0.1], l = graphs [], m = 0x7fc00001}
-  #1: StreamActive(%0) after %0
+  #1: Fail() after %0
   %1, %2: i64[] = TopK(_, %0) after %0, #1 placement {engine = "aicore+vector", stream_label = "left", stage_level = 0, parallel_group = 3, precision = bf16, _no_task, keep, no_fold} name "top" from "a", "b"
 }
 graph @"main body"(%x: f32[2]) -> (%x) fused engine aicore shapes symbolic {

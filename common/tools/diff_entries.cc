@@ -122,8 +122,8 @@ void DiffSide::add_schedule(DiffEntry& entry, const Node& node) const {
     entry.facts.emplace_back(
         "stream", text::stream_name(node.graph(), static_cast<uint32_t>(placement.stream)));
   }
-  for (const uint32_t event : placement.waits)
-    entry.facts.emplace_back(fmt::format("waits for {}", event), "yes");
+  for (const EventWait& wait : placement.waits)
+    entry.facts.emplace_back("waits for " + wait_text(wait), "yes");
   for (const uint32_t event : placement.records)
     entry.facts.emplace_back(fmt::format("records {}", event), "yes");
   if (placement.complete_after >= 0)
@@ -143,7 +143,8 @@ void DiffSide::add_placement(DiffEntry& entry, const Placement& placement) const
   if (!placement.memory_class.empty())
     entry.facts.emplace_back("memory_class", placement.memory_class);
   if (!placement.stream_label.empty())
-    entry.facts.emplace_back("stream_label", placement.stream_label);
+    entry.facts.emplace_back(placement.stream_label.is_chosen ? "chosen_stream" : "stream_label",
+                             placement.stream_label.text);
   if (placement.stage_level >= 0)
     entry.facts.emplace_back("stage_level", fmt::format("{}", placement.stage_level));
   if (placement.parallel_group >= 0)

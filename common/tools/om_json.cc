@@ -6,6 +6,7 @@
 #include "common/base/dtype.h"
 #include "common/base/json.h"
 #include "common/omfile/external_weights.h"
+#include "common/omfile/om_events.h"
 #include "common/omfile/om_file.h"
 #include "common/omfile/om_names.h"
 #include "common/omfile/om_types.h"
@@ -300,6 +301,8 @@ class OmJson {
     json.set("stream", uint64_t{part.task_stream(index)});
     json.set("node", uint64_t{part.task_node(index)});
     if (!row.target.empty()) json.set(std::string(row.target), uint64_t{part.task_target(index)});
+    if (part.task_kind(index) == pb::TASK_WAIT)
+      json.set("record", uint64_t{awaited_record(part, index)});
     for (uint32_t i = begin; i < part.task_operand_end(index); ++i) {
       const uint32_t operand = part.operand(static_cast<int>(i));
       (i < inputs ? written : read).push(operand == kAbsent ? Json() : Json(uint64_t{operand}));

@@ -72,13 +72,16 @@ class JsonPrinter {
   static void add_schedule(const Node& node, Json& json) {
     const auto stream = static_cast<size_t>(node.placement.stream);
     if (stream < node.graph().streams.size()) json.set("stream", node.graph().streams[stream]);
-    const std::pair<const char*, const std::vector<uint32_t>&> lists[] = {
-        {"waits", node.placement.waits}, {"records", node.placement.records}};
-    for (const auto& [name, events] : lists) {
-      Json list{Json::Array{}};
-      for (const uint32_t event : events) list.push(int64_t{event});
-      if (!events.empty()) json.set(name, std::move(list));
+    Json waits{Json::Array{}}, records{Json::Array{}};
+    for (const EventWait& wait : node.placement.waits) {
+      Json json_of_wait;
+      json_of_wait.set("event", int64_t{wait.event});
+      json_of_wait.set("record", int64_t{wait.record});
+      waits.push(std::move(json_of_wait));
     }
+    for (const uint32_t event : node.placement.records) records.push(int64_t{event});
+    if (!node.placement.waits.empty()) json.set("waits", std::move(waits));
+    if (!node.placement.records.empty()) json.set("records", std::move(records));
     if (node.placement.complete_after >= 0)
       json.set("complete_after", int64_t{node.placement.complete_after});
   }

@@ -10,7 +10,13 @@ namespace sluice {
 namespace {
 
 std::string listed(const std::vector<uint32_t>& events) {
-  return events.empty() ? "" : fmt::format("{}", fmt::join(events, " "));
+  return fmt::format("{}", fmt::join(events, " "));
+}
+
+std::string listed(const std::vector<EventWait>& waits) {
+  std::string text;
+  for (const EventWait& wait : waits) text += (text.empty() ? "" : " ") + wait_text(wait);
+  return text;
 }
 
 class ScheduleTable {

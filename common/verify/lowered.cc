@@ -20,8 +20,7 @@ bool is_run(const Graph& graph) {
 
 bool runs_without_kernel(const Node& node) {
   if (node.placement.engine == EngineId::kRts) return is_copied(node);
-  return node.placement.engine == EngineId::kHostCpu &&
-         node.output_count() > 0;  // stream control has no results
+  return node.placement.engine == EngineId::kHostCpu;
 }
 
 void check_task(const Node& node, Findings& findings) {

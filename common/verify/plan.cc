@@ -187,34 +187,57 @@ class PlanChecker {
     return known == nullptr ? 0 : (*known)[stream];
   }
 
+  struct Point {
+    size_t stream;
+    uint32_t end;  // 1 + the position of a task
+  };
+  struct Record {
+    Point at;
+    Known known;  // before it
+    std::vector<Point> waits;
+  };
+
+  // Checks that an event is recorded again only after the record before it, and a notify only
+  // after it was taken.
+  void check_reuse(const Record& before, uint32_t event, size_t stream, uint32_t position) {
+    const auto is_done = [&](const Point& point) {
+      return point.stream == stream ? point.end <= position + 1
+                                    : end_known(known_.back(), point.stream) >= point.end;
+    };
+    const bool is_taken = !graph_.has_notifies || std::ranges::all_of(before.waits, is_done);
+    if (is_done(before.at) && is_taken) return;
+    findings_.add("{}: records event {} again, maybe before the record of {}{}",
+                  tasks_[position]->label(), event, tasks_[before.at.end - 1]->label(),
+                  graph_.has_notifies ? " is taken" : "");
+  }
+
   // Finds what each task knows before it begins, which changes where it waits: what those knew that
   // recorded, and that they are done.
   void find_known() {
-    struct Told {
-      Known known;
-      size_t stream = 0;
-      uint32_t end = 0;  // 0: nobody has recorded
-    };
-    std::vector<Told> told(events_);
+    std::vector<std::vector<Record>> records(events_);
     std::vector<Known> now(graph_.streams.size());
     positions_.assign(graph_.streams.size(), {});
     for (uint32_t position = 0; position < tasks_.size(); ++position) {
       const Placement& placement = tasks_[position]->placement;
       const size_t stream = stream_of(position);
-      for (const uint32_t event : placement.waits) {
-        if (event >= events_ || told[event].end == 0) continue;
+      for (const EventWait& wait : placement.waits) {
+        if (wait.event >= events_ || wait.record - 1 >= records[wait.event].size()) continue;
+        Record& record = records[wait.event][wait.record - 1];
+        record.waits.push_back({stream, position + 1});
         std::vector<uint32_t> more(graph_.streams.size(), 0);
         for (size_t other = 0; other < more.size(); ++other)
-          more[other] =
-              std::max(end_known(now[stream], other), end_known(told[event].known, other));
-        uint32_t& end = more[told[event].stream];
-        end = std::max(end, told[event].end);
+          more[other] = std::max(end_known(now[stream], other), end_known(record.known, other));
+        uint32_t& end = more[record.at.stream];
+        end = std::max(end, record.at.end);
         now[stream] = std::make_shared<const std::vector<uint32_t>>(std::move(more));
       }
       known_.push_back(now[stream]);
       positions_[stream].push_back(position);
-      for (const uint32_t event : placement.records)
-        if (event < events_) told[event] = {now[stream], stream, position + 1};
+      for (const uint32_t event : placement.records) {
+        if (event >= events_) continue;
+        if (!records[event].empty()) check_reuse(records[event].back(), event, stream, position);
+        records[event].push_back({{stream, position + 1}, now[stream], {}});
+      }
     }
     for (size_t stream = 0; stream < positions_.size(); ++stream)
       if (!positions_[stream].empty()) by_end_.push_back(stream);

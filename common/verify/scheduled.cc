@@ -1,5 +1,5 @@
-// Level scheduled: every task has a stream, every event is recorded once and before it is waited
-// for, and every value lies in a buffer that is large enough, of the right memory class and live
+// Level scheduled: every task has a stream, every event is recorded before it is waited for, and
+// every value lies in a buffer that is large enough, of the right memory class and live
 // while tasks touch it. A stage that stopped half-way has some of these facts, which are checked as
 // far as they are there. Whether buffers that are live together overlap is found by the independent
 // checkers of the compiled model (common/omcheck).
@@ -42,6 +42,7 @@ class ScheduleChecker {
       if (!graph_.buffers.empty()) check_operands(node, position);
       ++position;
     }
+    check_events();
     for (const Value& value : graph_.values()) check_value(value);
     if (!graph_.buffers.empty()) check_inputs();
     if (is_complete_) check_outputs();
@@ -59,13 +60,27 @@ class ScheduleChecker {
       findings_.add("{}: is no task, and has a stream", node.label());
     if (is_complete_ && !placement.no_task && placement.stream < 0)
       findings_.add("{}: has no stream", node.label());
-    for (const uint32_t event : placement.waits) check_wait(node, event);
+    for (const EventWait& wait : placement.waits) check_wait(node, wait);
     for (const uint32_t event : placement.records) {
       if (event >= records_)
         findings_.add("{}: records event {}, of {}: they are numbered from 0", node.label(), event,
                       records_);
-      if (!recorded_.emplace(event, placement.stream).second)
-        findings_.add("{}: event {} is recorded a second time", node.label(), event);
+      recorded_[event].push_back({placement.stream});
+    }
+  }
+
+  // Checks that no number of an event is left out, and that one task waits for each notify.
+  void check_events() {
+    uint32_t next = 0;
+    for (const auto& [event, records] : recorded_) {
+      if (event != next && event < records_)
+        findings_.add("{}: event {} is recorded, and {} is not", graph_label(graph_), event, next);
+      next = event + 1;
+      for (const Record& record : records) {
+        if (graph_.has_notifies && record.waits != 1)
+          findings_.add("{}: {} tasks wait for a record of notify {}, expected 1",
+                        graph_label(graph_), record.waits, event);
+      }
     }
   }
 
@@ -78,12 +93,20 @@ class ScheduleChecker {
       findings_.add("{}: fills output {}, its graph has {}", node.label(), output, outputs);
   }
 
-  void check_wait(const Node& node, uint32_t event) {
-    const auto found = recorded_.find(event);
-    if (found == recorded_.end()) {
-      findings_.add("{}: waits for event {}, which no task before it records", node.label(), event);
-    } else if (found->second == node.placement.stream) {
-      findings_.add("{}: waits for event {} of its own stream", node.label(), event);
+  void check_wait(const Node& node, const EventWait& wait) {
+    const auto found = recorded_.find(wait.event);
+    const size_t records = found == recorded_.end() ? 0 : found->second.size();
+    if (records == 0) {
+      findings_.add("{}: waits for event {}, which no task before it records", node.label(),
+                    wait.event);
+    } else if (wait.record == 0 || wait.record > records) {
+      findings_.add("{}: waits for record {} of event {}, of which tasks before it make {}",
+                    node.label(), wait.record, wait.event, records);
+    } else if (Record& record = found->second[wait.record - 1];
+               record.stream == node.placement.stream) {
+      findings_.add("{}: waits for event {} of its own stream", node.label(), wait.event);
+    } else {
+      ++record.waits;
     }
   }
 
@@ -366,8 +389,12 @@ class ScheduleChecker {
   const bool is_complete_;
   Findings& findings_;
   size_t tasks_ = 0, records_ = 0;
-  size_t inputs_ = 0;                     // without constants
-  std::map<uint32_t, int32_t> recorded_;  // the stream, by event
+  size_t inputs_ = 0;  // without constants
+  struct Record {
+    int32_t stream;
+    uint32_t waits = 0;  // number of tasks
+  };
+  std::map<uint32_t, std::vector<Record>> recorded_;  // by event, in the order of tasks
 };
 
 }  // namespace

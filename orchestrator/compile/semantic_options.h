@@ -40,6 +40,10 @@ inline constexpr char kSemanticOptions[] =
                          high_precision or high_performance; docs/kernels.md.
   --disable-reuse-memory=LIST  Nodes whose results share memory with nothing else: globs of names
                          and ops, separated by commas; "*" is all.
+  --enable-single-stream  All tasks of a part run in one stream; nodes may have no stream labels.
+  --multi-stream-parallel-mode=MODE  cv: a stream for each engine, whatever the device profile says;
+                         docs/schedule.md.
+  --sync=KIND            event: several tasks may wait for a record; notify: exactly one does.
   --external-weight=KIND  Where constants of 4096 bytes and more are: 0, in the compiled model; 1,
                          in files of the folder weight beside it, one each, which models share; 2,
                          in one file there; docs/compiled-model.md.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
+#include <utility>
 
 #include "common/base/memory.h"
 
@@ -21,7 +23,7 @@ void note_begin(const WalkObserver& observer, uint32_t task) {
 }  // namespace
 
 Walk::Walk(const TaskQueue& queue) : queue_(queue), sharing_(queue.tasks.size()) {
-  for (auto* streams : {&ready_, &streams_in_flight_})
+  for (auto* streams : {&ready_, &streams_in_flight_, &to_look_at_})
     streams->reserve(queue.streams.size());  // nothing is allocated during a walk
   slots_in_flight_.reserve(queue.streams.size());
 }
@@ -29,6 +31,11 @@ Walk::Walk(const TaskQueue& queue) : queue_(queue), sharing_(queue.tasks.size())
 void Walk::reset() {
   head_.assign(queue_.streams.size(), 0);
   events_.assign(queue_.events, 0);
+  waiting_.assign(queue_.events, kNoStream);
+  also_waiting_.assign(queue_.streams.size(), kNoStream);
+  to_look_at_.resize(queue_.streams.size());
+  std::iota(to_look_at_.begin(), to_look_at_.end(), 0u);
+  ready_.clear();
   streams_in_flight_.clear();
   slots_in_flight_.clear();
 }
@@ -38,10 +45,20 @@ bool Walk::advance(uint32_t stream) {
   for (uint32_t& head = head_[stream]; head < order.size(); ++head) {
     const StreamTask& task = queue_.tasks[order[head]];
     if (task.action == TaskAction::kLaunch) return true;
-    if (task.action == TaskAction::kRecord) ++events_[task.event];
-    if (task.action == TaskAction::kWait && events_[task.event] == 0) return false;
+    if (task.action == TaskAction::kRecord) record(task.event);
+    if (task.action == TaskAction::kWait && events_[task.event] < task.record) {
+      also_waiting_[stream] = std::exchange(waiting_[task.event], stream);
+      return false;
+    }
   }
   return false;
+}
+
+void Walk::record(uint32_t event) {
+  ++events_[event];
+  for (uint32_t stream = std::exchange(waiting_[event], kNoStream); stream != kNoStream;
+       stream = also_waiting_[stream])
+    to_look_at_.push_back(stream);
 }
 
 Launch Walk::launch_at(uint32_t stream) {
@@ -67,6 +84,15 @@ void Walk::retire(uint32_t stream, const WalkObserver& observer) {
     if (!seen) failure_.note(task, std::move(seen).error());
   }
   ++head_[stream];
+  to_look_at_.push_back(stream);
+}
+
+// Takes one of the streams, in no order; those that are left are no heap any more.
+uint32_t Walk::take_chosen(size_t index) {
+  std::swap(ready_[index], ready_.back());
+  const uint32_t stream = ready_.back();
+  ready_.pop_back();
+  return stream;
 }
 
 void Walk::run_here(uint32_t stream, const WalkObserver& observer) {
@@ -76,8 +102,8 @@ void Walk::run_here(uint32_t stream, const WalkObserver& observer) {
 }
 
 void Walk::begin_ready(Device& device, const WalkObserver& observer) {
-  for (const uint32_t stream : ready_) {
-    if (!may_begin()) return;
+  while (may_begin() && !ready_.empty()) {
+    const uint32_t stream = take_ready();
     note_begin(observer, head_task(stream));
     const int slot = device.begin(launch_at(stream));
     if (slot < 0) {
@@ -104,27 +130,24 @@ void Walk::retire_finished(Device& device, const WalkObserver& observer) {
 }
 
 void Walk::collect_ready() {
-  // A record in one stream may release a wait in a stream visited before: visit again until no
-  // event changed.
-  for (bool moved = true; moved;) {
-    moved = false;
-    ready_.clear();
-    for (uint32_t stream = 0; stream < queue_.streams.size(); ++stream) {
-      if (std::find(streams_in_flight_.begin(), streams_in_flight_.end(), stream) !=
-          streams_in_flight_.end())
-        continue;
-      const uint32_t before = head_[stream];
-      if (advance(stream)) ready_.push_back(stream);
-      moved = moved || head_[stream] != before;
-    }
+  while (!to_look_at_.empty()) {
+    const uint32_t stream = to_look_at_.back();
+    to_look_at_.pop_back();
+    if (!advance(stream)) continue;
+    ready_.push_back(stream);
+    std::ranges::push_heap(ready_, std::ranges::greater(),
+                           [this](uint32_t each) { return head_task(each); });
   }
   if (!may_begin()) ready_.clear();
 }
 
-void Walk::run_ready_here(const WalkObserver& observer) {
-  for (const uint32_t stream : ready_) {
-    if (may_begin()) run_here(stream, observer);
-  }
+// Takes the stream whose launch has the smallest number.
+uint32_t Walk::take_ready() {
+  std::ranges::pop_heap(ready_, std::ranges::greater(),
+                        [this](uint32_t each) { return head_task(each); });
+  const uint32_t stream = ready_.back();
+  ready_.pop_back();
+  return stream;
 }
 
 // Runs a launch of several blocks, alone or shared, and notes how long it took.
@@ -171,12 +194,16 @@ Result<void> Walk::run(Device& device, void* const* operands, const WalkObserver
   while (true) {
     collect_ready();
     if (ready_.empty() && slots_in_flight_.empty()) break;
+    if (observer.choose) {
+      run_here(take_chosen(observer.choose(ready_.size())), observer);
+      continue;
+    }
     if (device.threads() == 1) {
-      run_ready_here(observer);
+      run_here(take_ready(), observer);
       continue;
     }
     if (ready_.size() == 1 && slots_in_flight_.empty()) {
-      run_only(device, ready_[0], observer);
+      run_only(device, take_ready(), observer);
       continue;
     }
     begin_ready(device, observer);

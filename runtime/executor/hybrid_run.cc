@@ -252,6 +252,7 @@ Result<std::vector<Tensor>> HybridRun::call_part(uint32_t part, std::span<const 
   }
   if (observer.after_task)
     walk.after_task = [&](uint32_t task) { return observer.after_task(run, part, task); };
+  if (observer.walk_part) walk = observer.walk_part(run);
   SLUICE_TRY(run.execute(walk));
   return outputs;
 }

@@ -25,6 +25,7 @@ struct HybridObserver {
       value_made;  // of the root graph
   std::function<Result<void>(const Run& part, uint32_t part_index, uint32_t task)>
       after_task;  // of a part
+  std::function<WalkObserver(const Run& part)> walk_part;  // in place of the others, for parts
 };
 
 class HybridRun {

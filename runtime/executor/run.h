@@ -41,6 +41,8 @@ class Run {
   // Returns the current bytes of a value: its storage, not in logical order. Meant for observers of
   // a walk.
   std::span<const std::byte> value(int value) const;
+  // Returns a byte of the arena, for an observer that writes there.
+  std::byte* arena_byte(uint64_t offset) const { return address_of({pb::REGION_ARENA, offset}); }
 
   const StaticModel& model() const { return *model_; }
   const std::shared_ptr<const StaticModel>& shared_model() const { return model_; }

@@ -4,6 +4,7 @@
 
 #include "common/omfile/bind_part.h"
 #include "common/omfile/in_place_append.h"
+#include "common/omfile/om_events.h"
 #include "common/omfile/om_names.h"
 #include "common/omfile/sub_memories.h"
 
@@ -174,6 +175,7 @@ Result<StreamTask> StaticModel::lower_task(int t, uint32_t operand_begin) {
     case pb::TASK_WAIT:
       task.action = TaskAction::kWait;
       task.event = target;
+      task.record = awaited_record(part(), t);
       break;
     case pb::TASK_COPY:
       lower_copy(operand_begin, task);

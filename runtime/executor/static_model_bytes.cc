@@ -17,7 +17,7 @@ uint64_t columns_bytes(const pb::FixedPart& part) {
   return bytes_of(part.value_type(), part.value_region(), part.value_offset(), part.value_bytes(),
                   part.value_storage(), part.value_capacity()) +
          bytes_of(part.task_kind(), part.task_stream(), part.task_target(), part.task_node(),
-                  part.task_outputs()) +
+                  part.task_outputs(), part.task_record()) +
          bytes_of(part.task_operand_end(), part.operand(), part.alias_value(),
                   part.alias_after_task()) +
          part.value_names().size() + static_cast<uint64_t>(named) * kNamedBytes;

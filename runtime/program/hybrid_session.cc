@@ -4,6 +4,7 @@
 
 #include "runtime/executor/hybrid_run.h"
 #include "runtime/program/dump_values.h"
+#include "runtime/program/schedule_fuzzer.h"
 #include "runtime/program/session.h"
 #include "runtime/program/value_kinds.h"
 
@@ -25,6 +26,13 @@ class HybridSession : public Session {
   }
 
   Result<void> run() override { return execute({}); }
+
+  Result<void> run_drawn(uint64_t schedule_seed) override {
+    ScheduleFuzzer fuzzer(schedule_seed);
+    HybridObserver observer;
+    observer.walk_part = [&fuzzer](const Run& part) { return fuzzer.observe(part); };
+    return execute(observer);
+  }
 
   Result<void> run_dumping(ValueFolder& folder, const std::string& glob) override {
     SLUICE_TRY(dump_inputs(inputs_, glob, folder));

@@ -43,6 +43,9 @@ Options:
                         (Perfetto, about:tracing).
   --bound-parts-bytes=N  What symbolic parts (docs/parts.md) computed for the sizes they ran with
                         last is kept, up to N bytes in all [default: 67108864].
+  --schedule-seed=N     Run the tasks one by one, in an order that the streams allow, drawn by N, and
+                        fill memory that no task needs with 0xff: the outputs must stay as they
+                        are, docs/schedule.md.
   --dump-values=DIR[:GLOB]  Write the inputs and every task's outputs to DIR as .npy, in logical
                         axis order; DIR/values.txt lists them, and the values that exist only
                         inside a kernel.
@@ -81,6 +84,11 @@ Result<void> check_company(const CommandLine& line) {
     return make_error(ErrorCode::kUsage, "--runs goes with --bench");
   if (line.text("--output-dir").empty() && line.text("--format") == "pb") {
     return make_error(ErrorCode::kUsage, "--format=pb goes with --output-dir");
+  }
+  for (const char* other : {"--bench", "--trace", "--dump-values"}) {
+    const bool is_given = line.has(other) || line.flag(other);
+    if (line.has("--schedule-seed") && is_given)
+      return make_error(ErrorCode::kUsage, "--schedule-seed does not go with {}", other);
   }
   return {};
 }
@@ -143,6 +151,9 @@ Result<LoaderOptions> parse_loader_options(int argc, const char* const* argv) {
   options.json = line.flag("--json");
   options.error_json = line.text("--error-format") == "json";
   options.trace = line.text("--trace");
+  if (line.has("--schedule-seed")) {
+    SLUICE_ASSIGN(options.schedule_seed, number(line, "--schedule-seed", 0, UINT64_MAX));
+  }
   if (line.has("--dump-values")) split_dump(line.text("--dump-values"), options);
   return options;
 }

@@ -30,6 +30,7 @@ struct LoaderOptions {
   bool error_json = false;
   int runs = 20;
   uint64_t bound_parts_bytes = 0;
+  std::optional<uint64_t> schedule_seed;
   std::string trace;      // file, or empty
   std::string dump_dir;   // --dump-values, or empty
   std::string dump_glob;  // which values, by name

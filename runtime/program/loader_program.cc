@@ -54,7 +54,9 @@ Result<std::unique_ptr<Session>> open_session(const LoaderOptions& options,
 Result<void> first_run(const LoaderOptions& options, Session& session, Measurement& measurement) {
   const double begin = now_ms();
   if (options.dump_dir.empty()) {
-    SLUICE_TRY(of_model(options, [&] { return session.run(); }));
+    SLUICE_TRY(of_model(options, [&] {
+      return options.schedule_seed ? session.run_drawn(*options.schedule_seed) : session.run();
+    }));
     measurement.first_ms = now_ms() - begin;
     return {};
   }

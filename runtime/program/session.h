@@ -23,6 +23,8 @@ class Session {
   // Binds values of the model's inputs, which the session keeps.
   virtual Result<void> bind(std::vector<NamedValue> inputs) = 0;
   virtual Result<void> run() = 0;
+  // Runs the model in an order that its streams allow (schedule_fuzzer.h).
+  virtual Result<void> run_drawn(uint64_t schedule_seed) = 0;
   // Runs the model and writes the values with names that fit `glob` to the folder. kBadOption when
   // no name fits.
   virtual Result<void> run_dumping(ValueFolder& folder, const std::string& glob) = 0;

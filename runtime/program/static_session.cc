@@ -1,6 +1,7 @@
 // A session of a model that is one fixed part.
 #include "runtime/executor/run.h"
 #include "runtime/program/dump_values.h"
+#include "runtime/program/schedule_fuzzer.h"
 #include "runtime/program/session.h"
 
 namespace sluice {
@@ -28,6 +29,11 @@ class StaticSession : public Session {
   }
 
   Result<void> run() override { return run_.execute(); }
+
+  Result<void> run_drawn(uint64_t schedule_seed) override {
+    ScheduleFuzzer fuzzer(schedule_seed);
+    return run_.execute(fuzzer.observe(run_));
+  }
 
   Result<void> run_dumping(ValueFolder& folder, const std::string& glob) override {
     ValueDump dump(run_, folder, glob);

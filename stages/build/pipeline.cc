@@ -6,6 +6,9 @@ namespace sluice {
 namespace {
 
 constexpr Pass kPasses[] = {
+    {"assign-logical-streams",
+     "gives every subgraph a stream, by engine where the device has it so", assign_logical_streams,
+     PassLevel::kO0},
     {"link-subgraphs", "puts the subgraphs in the place of their Calls", link_subgraphs,
      PassLevel::kO0},
     {"fold-linked-constants", "evaluates nodes over small constants that linking bound",
@@ -32,6 +35,11 @@ constexpr Pass kPasses[] = {
      PassLevel::kO3},
     {"assign-streams", "gives every task a stream", assign_streams, PassLevel::kO0},
     {"insert-events", "makes tasks wait for those of other streams", insert_events, PassLevel::kO0},
+    // Must run after events are inserted: waits and records are tasks of their stream.
+    {"split-streams", "splits streams of more tasks than the device takes", split_streams,
+     PassLevel::kO0},
+    {"reuse-events", "lets records that come one after the other share an event", reuse_events,
+     PassLevel::kO0},
     {"assign-buffers", "gives every value a place in a buffer", assign_buffers, PassLevel::kO0},
     // Must run after values have buffers; before these get their offsets, each class by itself.
     {"assign-memory-classes", "gives the buffers of the arena a class of the device's memory",

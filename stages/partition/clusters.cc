@@ -232,9 +232,10 @@ std::vector<int32_t> cluster_keys(const Graph& graph,
   for (const Node& node : graph.nodes()) {
     const EngineId engine = engine_of(node, argument);
     if (engine == EngineId::kNone) continue;
-    keys[node_index(node)] =
-        known.try_emplace({engine, node.placement.stream_label}, static_cast<int32_t>(known.size()))
-            .first->second;
+    keys[node_index(node)] = known
+                                 .try_emplace({engine, node.placement.stream_label.text},
+                                              static_cast<int32_t>(known.size()))
+                                 .first->second;
   }
   return keys;
 }

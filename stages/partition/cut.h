@@ -15,7 +15,7 @@ struct CutCluster {
   std::string name;  // of the new graph
   GraphRole role = GraphRole::kSubgraph;
   EngineId engine = EngineId::kNone;
-  std::string stream_label;
+  StreamLabel stream_label;
   std::optional<ShapeClass> shapes;  // absent: the result of classify_shapes
 };
 

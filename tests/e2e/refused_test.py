@@ -102,14 +102,6 @@ class Refused(ProgramCase):
         self.assertIn("annotated with engine aicore: it runs where node 'choice' (If) runs, on "
                       "host_cpu", printed)
 
-    def test_stream_control(self):
-        self.save(network(helper.make_node("StreamActive", ["x"], [], "wake", domain="sluice"),
-                          helper.make_node("StreamSwitch", ["b"], [], "turn", domain="sluice"),
-                          helper.make_node("Nonsense", ["x"], ["n"], "odd")))
-        printed = self.both(PROFILE)
-        for word in ("StreamActive", "'wake'", "StreamSwitch", "'turn'", "Nonsense", "'odd'"):
-            self.assertIn(word, printed)
-
     def test_engines_that_a_profile_describes(self):
         self.save(network())
         with open(os.path.join(os.path.dirname(__file__),

@@ -3,9 +3,9 @@ complete, which tasks hold the buffers of several streams, the bytes of the aren
 leaves them as they were is refused for them alone."""
 import re
 
-from schedule_mutators import MEMORY, Text, node_of, results_of
+from schedule_mutators import MEMORY, Text, event_list, node_of, results_of
 
-STREAM = re.compile(r'^  stream "(\w+)"$', re.M)
+STREAM = re.compile(r'^  stream "([\w.]+)"$', re.M)
 SYMBOL = re.compile(r"^symbol (\w+) = .* in \[\d+, (\d+)\]", re.M)
 ARENA = re.compile(r"^  arena bytes \d+\n", re.M)
 HELD = re.compile(r" held \[\d+, \d+\]$")
@@ -36,27 +36,24 @@ def with_completion(made):
     return made
 
 
-def events_of(line, what):
-    found = re.search(rf", {what} = \[([\d, ]+)\]", line)
-    return found[1].split(", ") if found else []
-
-
 def done_before(tasks, streams):
     """For each task those that are done before it begins, by streams and events."""
     done, recorded = [], {}
     for i, line in enumerate(tasks):
         earlier = [j for j in range(i) if streams[j] == streams[i]][-1:]
-        earlier += [recorded[event] for event in events_of(line, "waits") if event in recorded]
+        for wait in event_list(line, "waits"):
+            event, record = (*wait.split(":"), "1")[:2]
+            earlier += recorded.get(event, [])[int(record) - 1:][:1] if int(record) > 0 else []
         done.append(set(earlier).union(*(done[j] for j in earlier)))
-        for event in events_of(line, "records"):
-            recorded.setdefault(event, i)
+        for event in event_list(line, "records"):
+            recorded.setdefault(event, []).append(i)
     return done
 
 
 def with_held(made):
     text = Text(made)
     names = STREAM.findall(made)
-    streams = [re.search(r', stream = "(\w+)"', line) for line in text.tasks]
+    streams = [re.search(r', stream = "([\w.]+)"', line) for line in text.tasks]
     if len(names) < 2 or not all(streams):
         return made
     streams = [match[1] for match in streams]

@@ -10,7 +10,8 @@ BUFFER = re.compile(r'^  buffer b(\d+) = (arena(?: "\w+")?|weights|input \d+|out
                     r" bytes (\S+)"
                     r"(?: offset (\d+))?(?: live (.*?))?(?: held \[\d+, \d+\])?$", re.M)
 MEMORY = re.compile(r'^  memory "(\w+)"(?: sub_memories \[([\d, ]+)\])?$', re.M)
-RANGE = re.compile(r'"(\w+)" \[(\d+), (\d+)\]')
+RANGE = re.compile(r'"([\w.]+)" \[(\d+), (\d+)\]')
+EVENTS = re.compile(r", (waits|records) = \[([\d, :]+)\]")
 
 
 class Buffer:
@@ -179,7 +180,7 @@ def with_operand(made, old, new):
 
 def line_of(line):
     """A node's line without a task."""
-    gone = (r'(, kernel = \w+)?(, layouts = "[^"]*")?, stream = "\w+"'
+    gone = (r'(, kernel = \w+)?(, layouts = "[^"]*")?, stream = "[\w.]+"'
             r"(, (waits|records) = \[[^]]*\])*")
     return re.sub(gone, ", _no_task", line)
 
@@ -241,7 +242,7 @@ def confuse_memories(text):
 
 def confuse_events(text):
     """A wait is dropped, an event renumbered, recorded by nobody or waited for elsewhere."""
-    lists = list(re.finditer(r", (waits|records) = \[([\d, ]+)\]", text.text))
+    lists = list(EVENTS.finditer(text.text))
     count = sum(match[1] == "records" for match in lists)
     for match in lists:
         events = match[2].split(", ")
@@ -261,14 +262,125 @@ def confuse_events(text):
 def without_event(text, gone):
     """The text without an event; later ones are renumbered."""
     def follow(match):
-        events = [int(event) for event in match[2].split(", ")]
-        left = [str(event - (event > gone)) for event in events if event != gone]
+        left = []
+        for each in match[2].split(", "):
+            event, *record = each.split(":")
+            if int(event) != gone:
+                left.append(":".join([str(int(event) - (int(event) > gone)), *record]))
         return f", {match[1]} = [{', '.join(left)}]" if left else ""
 
-    return re.sub(r", (waits|records) = \[([\d, ]+)\]", follow, text)
+    return EVENTS.sub(follow, text)
+
+
+def event_list(line, what):
+    """The numbers of waits, or records, in a task's line."""
+    return next((m[2].split(", ") for m in EVENTS.finditer(line) if m[1] == what), [])
+
+
+def with_events(line, what, events):
+    """The line with another list of waits or records."""
+    line = re.sub(rf", {what} = \[[^]]*\]", "", line)
+    if not events:
+        return line
+    before = ("complete_after", "_no_task", "keep", "no_fold")
+    if what == "waits":
+        return re.sub(r'(, stream = "[^"]*")', rf"\1, waits = [{', '.join(events)}]", line)
+    at = re.search(r", waits = \[[^]]*\]", line) or re.search(r', stream = "[^"]*"', line)
+    assert not any(word in line for word in before)
+    return line[:at.end()] + f", records = [{', '.join(events)}]" + line[at.end():]
+
+
+def confuse_records(text):
+    """A wait is for another record of its event."""
+    for match in EVENTS.finditer(text.text):
+        events = match[2].split(", ")
+        for i, each in enumerate(events if match[1] == "waits" else []):
+            event, record = (*each.split(":"), "1")[:2]
+            for other in {int(record) + 1, int(record) - 1, 1, 1000} - {int(record)}:
+                new = ", ".join([*events[:i], f"{event}:{other}", *events[i + 1:]])
+                yield (f"waits for {event}:{other} instead of {each}",
+                       text.with_span(match.span(), f", waits = [{new}]"))
+
+
+def record_late(text):
+    """A task that is later than one that waits makes the record, or one later in its stream does."""
+    for line in text.tasks:
+        for event in event_list(line, "records"):
+            remaining = [each for each in event_list(line, "records") if each != event]
+            without = text.text.replace(line, with_events(line, "records", remaining))
+            for later in text.tasks[text.tasks.index(line) + 1:]:
+                if event not in event_list(later, "records"):
+                    records = [*event_list(later, "records"), event]
+                    yield (f"{results_of(later)[0]} records {event}, not {results_of(line)[0]}",
+                           without.replace(later, with_events(later, "records", records)))
+
+
+def exchange_order(text):
+    """Two neighbours of a stream change places, with their waits and records or without."""
+    for i, line in enumerate(text.tasks):
+        stream = re.search(r', stream = "[^"]*"', line)[0]
+        later = next((each for each in text.tasks[i + 1:] if stream in each), None)
+        if later is None:
+            continue
+        first, second = results_of(line)[0], results_of(later)[0]
+        moved = text.text.replace(line + "\n", "").replace(later + "\n", f"{later}\n{line}\n")
+        yield f"{first} after {second}", moved
+        moved = text.text.replace(later + "\n", "").replace(line + "\n", f"{later}\n{line}\n")
+        yield f"{second} before {first}", moved
+        for what in ("waits", "records"):
+            one, other = event_list(line, what), event_list(later, what)
+            if one != other:
+                made = text.text.replace(line, with_events(line, what, other))
+                yield (f"{what} of {first} and {second} exchanged",
+                       made.replace(later, with_events(later, what, one)))
+
+
+def move_splits(text):
+    """A task runs in another stream."""
+    streams = re.findall(r'^  stream ("[^"]*")$', text.text, re.M)
+    for line in text.tasks:
+        own = re.search(r', stream = ("[^"]*")', line)
+        for stream in streams:
+            if stream != own[1]:
+                yield (f"{results_of(line)[0]} runs in {stream}", text.text.replace(
+                    line, line.replace(own[0], f", stream = {stream}")))
+
+
+def reuse_early(text):
+    """Two events are one: what the second one's records and waits were is counted after those of
+    the first, in the order of tasks."""
+    ids = sorted({int(e) for line in text.tasks for e in event_list(line, "records")})
+    for first in ids:
+        for second in ids:
+            if first != second:
+                yield (f"event {second} is event {first}",
+                       without_event(joined_events(text, first, second), second))
+
+
+def joined_events(text, first, second):
+    made, count = {}, 0
+    seen = {first: 0, second: 0}
+    for line in text.tasks:  # the records of both, in the order of tasks
+        for event in map(int, event_list(line, "records")):
+            if event in seen:
+                seen[event] += 1
+                count += 1
+                made[event, seen[event]] = count
+    result = text.text
+    for line in text.tasks:
+        waits = []
+        for each in event_list(line, "waits"):
+            event, record = map(int, (*each.split(":"), "1")[:2])
+            waits.append(f"{first}:{made.get((event, record), record)}" if event in seen else each)
+        records = [str(first) if int(e) in seen else e for e in event_list(line, "records")]
+        result = result.replace(line, with_events(with_events(line, "waits", waits), "records",
+                                                  records))
+    return result
 
 
 CLASSES = {"life shortened": shorten_lives, "offsets overlap": overlap_offsets,
            "piece shifted": shift_pieces, "copy dropped": drop_copies,
            "pointed elsewhere": point_elsewhere, "events": confuse_events,
-           "memory confused": confuse_memories}
+           "memory confused": confuse_memories, "record": confuse_records,
+           "recorded late": record_late, "order exchanged": exchange_order,
+           "split moved": move_splits, "reused early": reuse_early}

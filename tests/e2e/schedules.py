@@ -1,6 +1,7 @@
 """Scheduled models of many kinds: pieces of a Concat and a Split, copies, streams, rows in wider
 rows, symbolic sizes. Their texts are what a test may edit, `Schedule.build` makes a model of such a
 text."""
+import json
 import os
 import shutil
 import subprocess
@@ -16,6 +17,31 @@ HOST = "placement {engine = host_cpu}"
 PEER = 'placement {engine = host_cpu, memory_class = "p2p"}'
 LEFT = 'placement {engine = host_cpu, stream_label = "left"}'
 RIGHT = 'placement {engine = host_cpu, stream_label = "right"}'
+
+MIDDLE = 'placement {engine = host_cpu, stream_label = "middle"}'
+
+# Three streams that wait for each other again and again: events are recorded several times.
+EVENTS = f"""graph @main(%x: f32[32]) -> (%y, %z) {{
+  %a: f32[32] = Sin(%x) {LEFT}
+  %b: f32[32] = Cos(%a) {RIGHT}
+  %c: f32[32] = Neg(%a) {MIDDLE}
+  %d: f32[32] = Add(%b, %c) {LEFT}
+  %e: f32[32] = Exp(%d) {MIDDLE}
+  %f: f32[32] = Abs(%d) {RIGHT}
+  %g: f32[32] = Mul(%e, %f) {LEFT}
+  %h: f32[32] = Sub(%e, %b) {RIGHT}
+  %i: f32[32] = Sin(%g) {MIDDLE}
+  %j: f32[32] = Add(%i, %h) {RIGHT}
+  %k: f32[32] = Neg(%i) {LEFT}
+  %l: f32[32] = Cos(%k) {MIDDLE}
+  %y: f32[32] = Sub(%l, %j) {LEFT}
+  %z: f32[32] = Mul(%j, %k) {RIGHT}
+}}"""
+# A device whose streams take only a few tasks, of which it keeps 27 for itself.
+FEW_TASKS = {"name": "few", "isa": "generic", "llvm_cpu": "x86-64", "llvm_features": "",
+             "vector_bits": 128, "vector_registers": 16, "fused_multiply_add": False,
+             "l2_bytes": 262144, "scratch_limit": 1048576, "engines": ["host_cpu", "rts"],
+             "max_tasks_per_stream": 27 + 9}
 
 TEXTS = {
     "chain": f"""graph @main(%x: f32[48]) -> (%y) {{
@@ -109,6 +135,9 @@ graph @main(%x: f32[300]) -> (%y, %z) {{
   %w: f32[64] = Exp(%i) {LEFT}
   %y: f32[64] = Sub(%j, %w) {RIGHT}
 }}""",
+    "events": EVENTS,
+    "notifies": 'option "sync" = "notify"\n' + EVENTS,
+    "split": f'option "profile" = {json.dumps(json.dumps(FEW_TASKS))}\n' + EVENTS,
 }
 
 
@@ -217,7 +246,8 @@ class Schedule:
         dims = {"rows": {"x": (1, 8, 12, 18)}, "chain": {"x": (48,)}, "pieces": {"x": (32,)},
                 "views": {"x": (64,)}, "copies": {"x": (16,)}, "more copies": {"x": (16,)},
                 "classes": {"x": (300,)}, "given": {"x": (16,), "u": (16,)},
-                "streams": {"x": (64,), "z": (64,)},
+                "streams": {"x": (64,), "z": (64,)}, "events": {"x": (32,)},
+                "notifies": {"x": (32,)}, "split": {"x": (32,)},
                 "dense": {"x": (130, 16)}, "products": {"x": (16, 16)}}
         size = 1 + seed % 8
         own = dims.get(self.kind, {"x": (1, 8, size, 18) if "rows" in self.kind else (size, 16)})

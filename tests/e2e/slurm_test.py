@@ -12,6 +12,7 @@ import glob
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,11 +20,14 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from programs import ProgramCase, need
+from programs import ProgramCase, bytes_of, need
 from slurm_cluster import SCRIPT, SlurmCluster, tool
 from store_test import make_model
 
 MODELS, BATCH = 50, 8
+# Options of compiles that are drawn, each with the value that it has then.
+DRAWN = {"denormals": "ieee", "math": "high_precision", "stable-order": "on", "symbolic": "off",
+         "opt-level": "O0", "skip": ["optimize:fuse-elementwise"], "dim": ["N=2"]}
 OPTIONS = [{}, {"denormals": "ieee"}, {"dim": ["N=2"]}, {"math": "high_precision"}]
 
 
@@ -99,6 +103,58 @@ class SlurmTest(SlurmCluster, ProgramCase):
                 with open(self.path("slurm/" + name), "rb") as ours, open(
                         self.path("local/" + name), "rb") as local:
                     self.assertTrue(ours.read() == local.read(), name)
+
+    def drawn(self, random_):
+        """A manifest, and options of the command line."""
+        compiles = []
+        for i in range(6):
+            options = {name: value for name, value in DRAWN.items() if random_.random() < 0.25}
+            compiles.append({"model": "%d.onnx" % random_.randrange(MODELS),
+                             "output": "%d.om" % i, "options": options})
+        content = {"options": {"profile": "cpu-generic"}, "compiles": compiles}
+        if random_.random() < 0.4:
+            content["matrix"] = {
+                "models": ["1.onnx", "2.onnx"], "dims": [["N=1"], ["N=3"]],
+                "profiles": ["cpu-generic", "cpu-avx2"], "output": "{model}-{dims}-{profile}.om"}
+        if random_.random() < 0.3:  # one fails, which --keep-going alone lets the others survive
+            compiles.append({"model": "1.onnx", "output": "bad.om",
+                             "options": {"dim": ["none=1"]}})
+        options = [option for option in ("--jobs=1", "--threads=2", "--keep-going", "-q",
+                                         "--batch=2", "--batch=1", "--error-format=json",
+                                         "--sbatch=--comment=drawn") if random_.random() < 0.4]
+        if "bad.om" in str(compiles) and "--keep-going" not in options:
+            options.append("--keep-going")
+        return content, options
+
+    def made_by(self, provider, content, options):
+        """The exit code, what became of each compile, and the bytes of all outputs."""
+        out, manifest = self.path(provider), self.path("drawn.json")
+        with open(manifest, "w", encoding="utf-8") as file:
+            json.dump(content, file)
+        done = subprocess.run(
+            [os.path.join(self.programs, "sluice-compile-all"), "-o", out, "--provider", provider,
+             "--store", self.path("store-" + provider), "--result", out + ".json", *options,
+             manifest], capture_output=True, text=True, timeout=300)
+        self.assertTrue(os.path.exists(out + ".json"), done.stderr)
+        with open(out + ".json", encoding="utf-8") as file:
+            statuses = [(os.path.basename(row["output"]), row["status"])
+                        for row in json.load(file)["compiles"]]
+        files = {os.path.relpath(path, out): bytes_of(path)
+                 for path in glob.glob(out + "/**/*.om", recursive=True)}
+        shutil.rmtree(out)
+        return done.returncode, statuses, files
+
+    def test_options_in_drawn_combinations(self):
+        random_, drawn = random.Random(7), 0
+        for _ in range(6):
+            content, options = self.drawn(random_)
+            local = self.made_by("local", content, [option for option in options
+                                                    if "batch" not in option])
+            slurm = self.made_by("slurm", content, options)
+            for wanted, found in zip(local, slurm):
+                self.assertTrue(wanted == found, (content, options, local[:2], slurm[:2]))
+            drawn += len(slurm[2])
+        self.assertGreater(drawn, 36)
 
     def test_the_queue_refuses(self):
         process = self.start("slurm", "--store", self.store, "--provider=slurm",

@@ -114,6 +114,7 @@ uint32_t ModelBuilder::task(pb::TaskKind kind, const std::string& node, uint32_t
   part().add_task_stream(stream);
   part().add_task_target(target);
   part().add_task_node(model.nodes() - 1);
+  part().add_task_record(0);
   part().add_task_outputs(static_cast<uint32_t>(outputs.size()));
   for (const uint32_t value : outputs) part().add_operand(value);
   for (const uint32_t value : inputs) part().add_operand(value);
@@ -136,9 +137,12 @@ uint32_t ModelBuilder::record(uint32_t stream, uint32_t event) {
               event, {}, {});
 }
 
-uint32_t ModelBuilder::wait(uint32_t stream, uint32_t event) {
-  return task(pb::TASK_WAIT, "wait " + part().events(static_cast<int>(event)).name(), stream, event,
-              {}, {});
+uint32_t ModelBuilder::wait(uint32_t stream, uint32_t event, uint32_t record) {
+  const uint32_t added =
+      task(pb::TASK_WAIT, "wait " + part().events(static_cast<int>(event)).name(), stream, event,
+           {}, {});
+  part().set_task_record(static_cast<int>(added), record);
+  return added;
 }
 
 void ModelBuilder::alias(uint32_t value, uint32_t after_task) {
@@ -160,6 +164,7 @@ pb::ModelDef without_event(pb::ModelDef model, uint32_t event) {
   part.clear_task_target();
   part.clear_task_node();
   part.clear_task_outputs();
+  part.clear_task_record();
   part.clear_task_operand_end();
   for (int t = 0; t < old.task_kind_size(); ++t) {
     const bool is_event = old.task_kind(t) == pb::TASK_RECORD || old.task_kind(t) == pb::TASK_WAIT;
@@ -170,6 +175,7 @@ pb::ModelDef without_event(pb::ModelDef model, uint32_t event) {
     part.add_task_target(is_event && target > event ? target - 1 : target);
     part.add_task_node(old.task_node(t));
     part.add_task_outputs(old.task_outputs(t));
+    part.add_task_record(old.task_record(t));
     part.add_task_operand_end(old.task_operand_end(t));
   }
   part.mutable_events()->DeleteSubrange(static_cast<int>(event), 1);

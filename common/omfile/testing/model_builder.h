@@ -36,7 +36,7 @@ class ModelBuilder {
                   const std::vector<uint32_t>& outputs, const std::vector<uint32_t>& inputs);
   uint32_t copy(const std::string& node, uint32_t stream, uint32_t to, uint32_t from);
   uint32_t record(uint32_t stream, uint32_t event);
-  uint32_t wait(uint32_t stream, uint32_t event);
+  uint32_t wait(uint32_t stream, uint32_t event, uint32_t record = 1);
   uint32_t task(pb::TaskKind kind, const std::string& node, uint32_t stream, uint32_t target,
                 const std::vector<uint32_t>& outputs, const std::vector<uint32_t>& inputs);
   void alias(uint32_t value, uint32_t after_task);

@@ -174,7 +174,7 @@ void NodeWriter::write_metadata(const Node& node, const OnnxScope& scope,
     add_entry(entries, "engine", engine_name(node.placement.engine));
   if (node.placement.kernel >= 0)
     add_entry(entries, "kernel", module.kernel(node.placement.kernel).entry);
-  add_entry(entries, "stream_label", node.placement.stream_label);
+  add_entry(entries, "stream_label", node.placement.stream_label.text);
   add_entry(entries, "after", after_text(node, scope));
   add_entry(entries, "from", origins_text(node));
 }

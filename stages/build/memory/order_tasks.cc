@@ -5,8 +5,8 @@
 //   after:   %a = Exp(%x)       %c = ReduceSum(%a) %b = Sin(%x)         %d = ReduceSum(%b)
 //
 // Legal because every task still runs after those that it reads from and those that control edges
-// put before it. Parts whose nodes name streams keep their order, which is that of the streams;
-// with --stable-order=on all do.
+// put before it. Where nodes have stream labels, the tasks of each stream keep their order, and those of
+// different streams are interleaved; with --stable-order=on all keep theirs.
 //
 // Must run after mark-no-task, which says what shares bytes, and before streams have their tasks.
 #include <algorithm>
@@ -22,9 +22,8 @@ namespace {
 constexpr uint64_t kMinGain = 32;  // of the bytes, one in so many
 
 bool order(Graph& graph) {
-  const auto names_stream = [](const Node& node) { return !node.placement.stream_label.empty(); };
-  if (std::ranges::any_of(graph.nodes(), names_stream)) return false;
-  const TaskOrders orders(graph);
+  const auto has_label = [](const Node& node) { return !node.placement.stream_label.empty(); };
+  const TaskOrders orders(graph, std::ranges::any_of(graph.nodes(), has_label));
   const uint64_t given = orders.peak(orders.given());
   TaskOrders::Order best;
   uint64_t min_peak = given - given / kMinGain;

@@ -68,7 +68,7 @@ class Scheduled {
         const Placement &a = tasks[i]->placement, &b = tasks[j]->placement;
         bool is_next = a.stream == b.stream;
         for (const uint32_t event : a.records)
-          is_next = is_next || std::ranges::count(b.waits, event) > 0;
+          is_next = is_next || std::ranges::count(b.waits, event, &EventWait::event) > 0;
         if (!is_next) continue;
         after[i][j] = true;
         for (size_t k = 0; k < tasks.size(); ++k) after[i][k] = after[i][k] || after[j][k];

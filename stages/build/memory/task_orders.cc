@@ -4,6 +4,8 @@
 #include <numeric>
 #include <set>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
 
 #include "common/ir/module.h"
 #include "common/ir/predecessors.h"
@@ -27,11 +29,24 @@ void keep_once(std::vector<uint32_t>& list) {
 
 }  // namespace
 
-TaskOrders::TaskOrders(const Graph& graph) {
+TaskOrders::TaskOrders(const Graph& graph, bool keeps_streams) {
   for (Node& node : graph.nodes()) nodes_.push_back(&node);
   touched_.resize(nodes_.size());
   find_groups(graph);
   find_edges(graph);
+  if (keeps_streams) keep_streams();
+}
+
+void TaskOrders::keep_streams() {
+  std::unordered_map<std::string_view, uint32_t> last;  // by label
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i]->placement.no_task) continue;
+    const auto [found, is_first] = last.try_emplace(nodes_[i]->placement.stream_label.text, i);
+    if (is_first) continue;
+    const uint32_t before = std::exchange(found->second, i);
+    touched_[i].before.push_back(before);
+    touched_[before].after.push_back(i);
+  }
 }
 
 // Values that share bytes whatever the order is, views and pieces of one whole, are a group.

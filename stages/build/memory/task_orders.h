@@ -12,7 +12,8 @@ namespace sluice {
 // right after what they show is there. Sizes that are not fixed count with their nominal ones.
 class TaskOrders {
  public:
-  explicit TaskOrders(const Graph& graph);
+  // keeps_streams: every order keeps that of the tasks with one stream label, and of those without.
+  explicit TaskOrders(const Graph& graph, bool keeps_streams = false);
 
   using Order = std::vector<uint32_t>;
 
@@ -41,6 +42,7 @@ class TaskOrders {
 
   void find_groups(const Graph& graph);
   void find_edges(const Graph& graph);
+  void keep_streams();
 
   std::vector<Node*> nodes_;
   std::vector<Touched> touched_;  // by node

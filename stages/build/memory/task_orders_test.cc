@@ -50,6 +50,29 @@ uint64_t counted_peak(const TaskOrders& orders, const TaskOrders::Order& order) 
   return peak;
 }
 
+// With labels the tasks of a stream stay in the given order, and some are interleaved otherwise.
+TEST(TaskOrders, StreamsKeepTheirOrder) {
+  std::mt19937 random(4);
+  int interleaved = 0;
+  for (int round = 0; round < 60; ++round) {
+    const Module module = parse_module(random_graph(random, 30), "test").value();
+    for (Node& node : module.root().nodes())
+      node.placement.stream_label.text = std::string(1, "abc"[random() % 3]);
+    const TaskOrders orders(module.root(), true);
+    for (const TaskOrders::Order& order : {orders.min_live(), orders.depth_first()}) {
+      std::map<std::string, uint32_t> last;
+      ASSERT_EQ(order.size(), 30u);
+      for (const uint32_t index : order) {
+        const std::string& stream = orders.node(index).placement.stream_label.text;
+        EXPECT_LE(last[stream], index);
+        last[stream] = index;
+      }
+      interleaved += order != orders.given() ? 1 : 0;
+    }
+  }
+  EXPECT_GT(interleaved, 60);
+}
+
 TEST(TaskOrders, EachRunsANodeAfterWhatItReads) {
   std::mt19937 random(3);
   uint64_t given = 0, smallest = 0;

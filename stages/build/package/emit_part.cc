@@ -27,6 +27,7 @@ void PartEmitter::run(bool under_root) {
   emit_memory();
   if (is_symbolic()) emit_buffers();
   for (const std::string& name : graph_.streams) part_.add_streams()->set_name(name);
+  part_.set_has_notifies(graph_.has_notifies);
   leave_out_zeros();
   part_.set_value_names(value_names_.SerializeAsString());
 }
@@ -64,12 +65,14 @@ uint32_t PartEmitter::region_of(const MemoryBuffer& buffer) const {
   return pb::REGION_ARENA;
 }
 
-// Leaves out columns that say nothing of any value.
+// Leaves out columns that say nothing of any value or task.
 void PartEmitter::leave_out_zeros() {
   const auto is_zero = [](const auto& column) {
     return std::all_of(column.begin(), column.end(), [](uint32_t x) { return x == 0; });
   };
   if (is_zero(part_.value_capacity())) part_.clear_value_capacity();
+  if (std::ranges::all_of(part_.task_record(), [](uint32_t record) { return record <= 1; }))
+    part_.clear_task_record();
   if (is_symbolic() && is_zero(def_.symbolic().value_distance()))
     def_.mutable_symbolic()->clear_value_distance();
 }
@@ -131,11 +134,12 @@ void PartEmitter::emit_task_kind(const Node& node) {
   }
 }
 
-void PartEmitter::emit_event(pb::TaskKind kind, const Node& node, uint32_t event,
+void PartEmitter::emit_event(pb::TaskKind kind, const Node& node, const EventWait& event,
                              uint32_t node_index) {
   part_.add_task_stream(static_cast<uint32_t>(node.placement.stream));
   part_.add_task_kind(kind);
-  part_.add_task_target(event);
+  part_.add_task_target(event.event);
+  part_.add_task_record(event.record);
   part_.add_task_node(node_index);
   part_.add_task_outputs(0);
   part_.add_task_operand_end(static_cast<uint32_t>(part_.operand_size()));
@@ -143,9 +147,10 @@ void PartEmitter::emit_event(pb::TaskKind kind, const Node& node, uint32_t event
 
 void PartEmitter::emit_task(const Node& node) {
   const uint32_t index = model_.emit_node(node, node.placement.engine);
-  for (const uint32_t event : node.placement.waits) emit_event(pb::TASK_WAIT, node, event, index);
+  for (const EventWait& wait : node.placement.waits) emit_event(pb::TASK_WAIT, node, wait, index);
   task_ids_.push_back(static_cast<uint32_t>(part_.task_kind_size()));
   part_.add_task_stream(static_cast<uint32_t>(node.placement.stream));
+  part_.add_task_record(0);
   emit_task_kind(node);
   part_.add_task_node(index);
   part_.add_task_outputs(static_cast<uint32_t>(node.output_count()));
@@ -154,9 +159,9 @@ void PartEmitter::emit_task(const Node& node) {
     part_.add_operand(node.input(i) == nullptr ? kNoId : value_id(*node.input(i)));
   part_.add_task_operand_end(static_cast<uint32_t>(part_.operand_size()));
   for (const uint32_t event : node.placement.records) {
-    const int count = part_.events_size();  // every event is recorded once
-    part_.add_events()->set_name(fmt::format("e{}", count));
-    emit_event(pb::TASK_RECORD, node, event, index);
+    while (static_cast<uint32_t>(part_.events_size()) <= event)
+      part_.add_events()->set_name(fmt::format("e{}", part_.events_size()));
+    emit_event(pb::TASK_RECORD, node, {event, 0}, index);
   }
 }
 

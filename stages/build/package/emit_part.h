@@ -27,7 +27,7 @@ class PartEmitter {
   void emit_values_of_inputs();
   void emit_task(const Node& node);
   void emit_task_kind(const Node& node);
-  void emit_event(pb::TaskKind kind, const Node& node, uint32_t event, uint32_t node_index);
+  void emit_event(pb::TaskKind kind, const Node& node, const EventWait& event, uint32_t node_index);
   void emit_no_task(const Node& node);
   void emit_pieces(const Node& node);
   void emit_view(const Value& value);

@@ -124,6 +124,8 @@ Result<Node*> link(Node& call, Graph& callee) {
   for (const Node& node : callee.nodes()) {
     Node& copy = mapper.clone_node(node, graph, values, &call);
     placed[static_cast<size_t>(node.id())] = &copy;
+    if (copy.placement.stream_label.empty())
+      copy.placement.stream_label = call.placement.stream_label;
     for (const Node* before : node.after())
       copy.add_after(*placed[static_cast<size_t>(before->id())]);
     for (Node* before : call.after()) copy.add_after(*before);

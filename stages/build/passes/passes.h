@@ -7,6 +7,7 @@
 
 namespace sluice {
 
+Result<bool> assign_logical_streams(Graph& graph, const Options& options);
 Result<bool> link_subgraphs(Graph& graph, const Options& options);
 Result<bool> fold_conditions(Graph& graph, const Options& options);
 Result<bool> fold_linked_constants(Graph& graph, const Options& options);
@@ -16,8 +17,11 @@ Result<bool> remove_copies(Graph& graph, const Options& options);
 Result<bool> resolve_conflicts(Graph& graph, const Options& options);
 Result<bool> mark_no_task(Graph& graph, const Options& options);
 Result<bool> order_tasks(Graph& graph, const Options& options);
+// The passes of streams return kLimit when a part needs more than the device profile has.
 Result<bool> assign_streams(Graph& graph, const Options& options);
 Result<bool> insert_events(Graph& graph, const Options& options);
+Result<bool> split_streams(Graph& graph, const Options& options);
+Result<bool> reuse_events(Graph& graph, const Options& options);
 Result<bool> assign_buffers(Graph& graph, const Options& options);
 Result<bool> assign_memory_classes(Graph& graph, const Options& options);
 Result<bool> layout_weights(Graph& graph, const Options& options);

@@ -1,11 +1,12 @@
-// Gives every task a stream: that of its label, or "main". Streams are numbered in the order of
-// their first task. Copies run on the engine rts: those of all elements, and a Concat that appends
-// to a state in place, which copies the new ones.
-#include <map>
+// Gives every task a stream: that of its label, or "main"; with --enable-single-stream always
+// "main". Streams are numbered in the order of their first task. Copies run on the engine rts:
+// those of all elements, and a Concat that appends to a state in place, which copies the new ones.
+#include <unordered_map>
 
 #include "common/ir/append_axis.h"
 #include "stages/build/parts.h"
 #include "stages/build/passes/passes.h"
+#include "stages/build/streams/stream_options.h"
 
 namespace sluice {
 namespace {
@@ -20,13 +21,14 @@ bool copies(const Node& node) {
 
 class StreamAssigner {
  public:
-  explicit StreamAssigner(Graph& graph) : graph_(graph) {}
+  StreamAssigner(Graph& graph, bool is_single) : graph_(graph), is_single_(is_single) {}
 
   void run() {
     graph_.streams.clear();
     for (Node* task : tasks_of(graph_)) {
-      const std::string& label = task->placement.stream_label;
-      task->placement.stream = stream(label.empty() ? std::string(kMainStream) : label);
+      const StreamLabel& label = task->placement.stream_label;
+      const bool is_main = label.empty() || is_single_;
+      task->placement.stream = stream(is_main ? std::string(kMainStream) : label.text);
       if (copies(*task)) task->placement.engine = EngineId::kRts;
     }
     if (graph_.streams.empty()) stream(std::string(kMainStream));
@@ -41,13 +43,22 @@ class StreamAssigner {
   }
 
   Graph& graph_;
-  std::map<std::string, int32_t> streams_;
+  const bool is_single_;
+  std::unordered_map<std::string, int32_t> streams_;
 };
 
 }  // namespace
 
-Result<bool> assign_streams(Graph& root, const Options&) {
-  for (Graph* graph : scheduled_graphs(root)) StreamAssigner(*graph).run();
+Result<bool> assign_streams(Graph& root, const Options& options) {
+  SLUICE_TRY(check_stream_options(options));
+  SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
+  const bool is_single = options.flag("enable-single-stream");
+  for (Graph* graph : scheduled_graphs(root)) {
+    if (is_single) SLUICE_TRY(check_single_stream(*graph));
+    StreamAssigner(*graph, is_single).run();
+    SLUICE_TRY(check_limit(*graph, profile, "streams", graph->streams.size(),
+                           profile.streams.max_streams, "give nodes fewer stream labels"));
+  }
   return true;
 }
 

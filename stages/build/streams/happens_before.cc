@@ -43,16 +43,17 @@ void TaskClocks::wait_for(uint32_t earlier) {
 }
 
 HappensBefore::HappensBefore(const Graph& graph) : clocks_(graph.streams.size()) {
-  std::map<uint32_t, uint32_t> recorded;  // position, by event
+  std::map<uint32_t, std::vector<uint32_t>> recorded;  // positions, by event
   uint32_t position = 0;
   for (const Node* task : tasks_of(graph)) {
     const Placement& placement = task->placement;
     clocks_.add(static_cast<uint32_t>(placement.stream));
-    for (const uint32_t event : placement.waits) {
-      if (const auto found = recorded.find(event); found != recorded.end())
-        clocks_.wait_for(found->second);
+    for (const EventWait& wait : placement.waits) {
+      const auto found = recorded.find(wait.event);
+      if (found != recorded.end() && wait.record - 1 < found->second.size())
+        clocks_.wait_for(found->second[wait.record - 1]);
     }
-    for (const uint32_t event : placement.records) recorded.emplace(event, position);
+    for (const uint32_t event : placement.records) recorded[event].push_back(position);
     ++position;
   }
   for (uint32_t stream = 0; stream < stream_count(); ++stream)

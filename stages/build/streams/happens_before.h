@@ -50,8 +50,8 @@ class TaskClocks {
 
 class HappensBefore {
  public:
-  // Reads streams, waits and records of the graph's tasks, which all have a stream; events are
-  // recorded at earlier positions than they are waited for.
+  // Reads streams, waits and records of the graph's tasks, which all have a stream; records are at
+  // earlier positions than the waits for them.
   explicit HappensBefore(const Graph& graph);
 
   int64_t last_done(uint32_t stream, uint32_t position) const {

@@ -1,7 +1,11 @@
 // Makes tasks of other streams wait for what they read, for what control edges put before them, and
 // for the task before them of their parallel_group, of which no two may run at the same time.
 // An event is what one task records and later tasks of other streams wait for; a wait that another
-// one implies, or that an earlier task of the same stream has done, is left out.
+// one implies, or that an earlier task of the same stream has done, is left out: the waits are the
+// transitive reduction of the dependencies (A. V. Aho, M. R. Garey and J. D. Ullman, "The
+// transitive reduction of a directed graph", 1972) without those that the order of a stream already
+// keeps. With
+// --sync=notify each wait has a record of its own.
 //
 //   before:  %a = Relu(%x) placement {stream = "left"}
 //            %y = Add(%a, %x) placement {stream = "right"}
@@ -23,8 +27,9 @@ namespace {
 
 class EventInserter {
  public:
-  explicit EventInserter(Graph& graph)
-      : tasks_(tasks_of(graph)),
+  EventInserter(Graph& graph, bool notifies)
+      : notifies_(notifies),
+        tasks_(tasks_of(graph)),
         position_(graph.node_limit(), -1),
         seen_by_(graph.node_limit(), -1),
         clocks_(graph.streams.size()),
@@ -82,7 +87,7 @@ class EventInserter {
       const auto other = static_cast<uint32_t>(dependency);
       const uint32_t stream = clocks_.stream_of(other);
       if (stream == own || clocks_.last_done(stream, position) >= dependency) continue;
-      task.placement.waits.push_back(event_of(other));
+      task.placement.waits.push_back({event_of(other)});
       clocks_.wait_for(other);
     }
     std::sort(task.placement.waits.begin(), task.placement.waits.end());
@@ -90,13 +95,14 @@ class EventInserter {
 
   uint32_t event_of(uint32_t position) {
     int64_t& event = event_[position];
-    if (event < 0) {
+    if (event < 0 || notifies_) {
       event = events_++;
-      tasks_[position]->placement.records = {static_cast<uint32_t>(event)};
+      tasks_[position]->placement.records.push_back(static_cast<uint32_t>(event));
     }
     return static_cast<uint32_t>(event);
   }
 
+  const bool notifies_;
   std::vector<Node*> tasks_;
   std::vector<int64_t> position_;  // by node id
   std::vector<int32_t> seen_by_;   // by node id: the last task that was found to depend on it
@@ -108,12 +114,14 @@ class EventInserter {
 
 }  // namespace
 
-Result<bool> insert_events(Graph& root, const Options&) {
+Result<bool> insert_events(Graph& root, const Options& options) {
+  const bool notifies = options.text("sync") == "notify";
   bool changed = false;
   for (Graph* graph : scheduled_graphs(root)) {
     if (graph->streams.size() < 2) continue;
     SLUICE_TRY(check_streams(*graph));
-    EventInserter(*graph).run();
+    EventInserter(*graph, notifies).run();
+    graph->has_notifies = notifies;
     changed = true;
   }
   return changed;

@@ -49,7 +49,7 @@ TEST(InsertEvents, OneStreamNeedsNone) {
 TEST(InsertEvents, AReaderInAnotherStreamWaits) {
   const Streamed streamed(node("a", "Relu(%x)", "s") + node("d", "Neg(%a)", "t"));
   EXPECT_THAT(streamed.of("a").records, ElementsAre(0));
-  EXPECT_THAT(streamed.of("d").waits, ElementsAre(0));
+  EXPECT_THAT(streamed.of("d").waits, ElementsAre(EventWait{0}));
 }
 
 // Of several tasks of one stream the last implies the others, and a later task of the reader's
@@ -59,7 +59,7 @@ TEST(InsertEvents, ImpliedWaitsAreLeftOut) {
                           node("c", "Add(%a, %b)", "t") + node("d", "Add(%c, %a)", "t"));
   EXPECT_THAT(streamed.of("a").records, IsEmpty());
   EXPECT_THAT(streamed.of("b").records, ElementsAre(0));
-  EXPECT_THAT(streamed.of("c").waits, ElementsAre(0));
+  EXPECT_THAT(streamed.of("c").waits, ElementsAre(EventWait{0}));
   EXPECT_THAT(streamed.of("d").waits, IsEmpty());
 }
 
@@ -73,10 +73,10 @@ TEST(InsertEvents, TasksOfAGroupRunOneAfterTheOther) {
   const Streamed streamed(of_group("a", "Relu(%x)", "s", 3) + of_group("b", "Neg(%x)", "t", 3) +
                           of_group("c", "Abs(%x)", "u", 4) + of_group("d", "Sin(%x)", "u", 3));
   EXPECT_THAT(streamed.of("a").records, ElementsAre(0));
-  EXPECT_THAT(streamed.of("b").waits, ElementsAre(0));
+  EXPECT_THAT(streamed.of("b").waits, ElementsAre(EventWait{0}));
   EXPECT_THAT(streamed.of("b").records, ElementsAre(1));
   EXPECT_THAT(streamed.of("c").waits, IsEmpty());
-  EXPECT_THAT(streamed.of("d").waits, ElementsAre(1));
+  EXPECT_THAT(streamed.of("d").waits, ElementsAre(EventWait{1}));
   const HappensBefore order(streamed.graph());
   EXPECT_TRUE(order.is_before(0, 1) && order.is_before(1, 3));
 }
@@ -85,7 +85,7 @@ TEST(InsertEvents, TasksOfAGroupRunOneAfterTheOther) {
 TEST(InsertEvents, WaitsReachThroughStreams) {
   const Streamed streamed(node("a", "Relu(%x)", "s") + node("b", "Neg(%a)", "t") +
                           node("c", "Add(%b, %a)", "u") + node("d", "Abs(%c)", "s"));
-  EXPECT_THAT(streamed.of("c").waits, ElementsAre(1));
+  EXPECT_THAT(streamed.of("c").waits, ElementsAre(EventWait{1}));
   const HappensBefore order(streamed.graph());
   EXPECT_TRUE(order.is_before(0, 2));
   EXPECT_FALSE(order.is_before(2, 1));

@@ -53,7 +53,7 @@ Result<bool> cut_composite_clusters(Graph& graph, const EngineTable& table,
         find_clusters(graph, cluster_keys(graph, member_of, &composite));
     if (!keep_mixed(graph, clusters)) continue;
     SLUICE_TRY(check_convexity(graph, clusters, options));
-    std::map<int32_t, std::string> labels;  // by cluster: all its nodes have the same
+    std::map<int32_t, StreamLabel> labels;  // by cluster: all its nodes have the same
     add_work(Work::kNodeVisits, graph.node_count());
     for (const Node& node : graph.nodes())
       labels.try_emplace(clusters[static_cast<size_t>(node.id())], node.placement.stream_label);

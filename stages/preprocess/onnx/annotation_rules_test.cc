@@ -39,7 +39,7 @@ TEST(AnnotationRules, GlobsOnNodeOpAndScope) {
   rules->apply(node_of("Relu", "Relu"), other);
   EXPECT_EQ(conv.engine, EngineId::kAicore);
   EXPECT_EQ(conv.stage_level, 1);
-  EXPECT_EQ(relu.stream_label, "right");  // the later rule wins
+  EXPECT_EQ(relu.stream_label.text, "right");  // the later rule wins
   EXPECT_TRUE(relu.keep);
   EXPECT_TRUE(relu.no_fold);
   EXPECT_EQ(relu.super_kernel_scope, "s");

@@ -1,0 +1,21 @@
+// The chains of records that can share an event.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/function_ref.h"
+
+namespace sluice {
+
+// Up to so many records get the fewest chains there are.
+inline constexpr size_t kMaxMatched = 1024;
+
+// Returns a chain for each record, numbered in the order of their first records, so that each
+// record of a chain can follow the one before it. can_follow(a, b) is asked for a < b alone and is
+// transitive. Takes O(records × chains), and for a matching O(records²) more for each pair that it
+// finds.
+std::vector<uint32_t> record_chains(size_t records,
+                                    FunctionRef<bool(uint32_t, uint32_t)> can_follow);
+
+}  // namespace sluice

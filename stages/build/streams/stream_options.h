@@ -1,0 +1,25 @@
+// The options and the limits that streams are chosen by.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "common/base/options.h"
+#include "common/base/result.h"
+#include "common/ir/graph.h"
+#include "common/target/profile.h"
+
+namespace sluice {
+
+// Returns kBadOption for options that contradict each other.
+Result<void> check_stream_options(const Options& options);
+
+// Returns kBadOption for a node with a label of the user, when all tasks are to run in one stream.
+Result<void> check_single_stream(const Graph& graph);
+
+// Returns kLimit when a part needs more of something than the device has; limit 0: there is none.
+// what: "streams"; hint: what the user can do.
+Result<void> check_limit(const Graph& graph, const DeviceProfile& profile, std::string_view what,
+                         size_t needed, int64_t limit, std::string_view hint);
+
+}  // namespace sluice
