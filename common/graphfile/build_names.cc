@@ -8,7 +8,7 @@ namespace {
 flatbuffers::Offset<fb::GraphNames> graph_names(flatbuffers::FlatBufferBuilder& builder,
                                                 const Graph& graph,
                                                 const std::vector<int32_t>& onnx_ids) {
-  TextRun values, nodes;
+  TextRun values, nodes, notes;
   std::vector<uint32_t> ends, origins;
   for (const Value& value : graph.values()) values.add(value.name());
   add_work(Work::kNodeVisits, graph.node_count());
@@ -19,11 +19,13 @@ flatbuffers::Offset<fb::GraphNames> graph_names(flatbuffers::FlatBufferBuilder& 
     ends.push_back(static_cast<uint32_t>(origins.size()));
   }
   if (origins.empty()) ends.clear();
+  for (const std::string& note : graph.notes) notes.add(note);
+  const auto notes_offset = graph.notes.empty() ? 0 : notes.build(builder);
   const auto values_offset = values.build(builder);
   const auto nodes_offset = nodes.build(builder);
   const auto ends_offset = builder.CreateVector(ends);
   return fb::CreateGraphNames(builder, values_offset, nodes_offset, ends_offset,
-                              builder.CreateVector(origins));
+                              builder.CreateVector(origins), notes_offset);
 }
 
 // Origins are sorted by number, so the remaining ones keep their order.

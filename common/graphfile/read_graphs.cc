@@ -76,6 +76,7 @@ class GraphReader {
     }
     SLUICE_TRY(add_facts(row, graph));
     SLUICE_TRY(read_schedule(row, strings_, tables_, graph, budget_));
+    SLUICE_TRY(add_notes(names, graph));
     return add_origins(names, graph);
   }
 
@@ -359,6 +360,13 @@ class GraphReader {
           fmt::format("graph '{}': {}: attribute '{}'", node.graph().name(), node.label(), name));
     }
     node.set_attribute(name, *std::move(value));
+    return {};
+  }
+
+  Result<void> add_notes(const fb::GraphNames& names, Graph& graph) {
+    if (names.notes() == nullptr) return {};
+    SLUICE_ASSIGN(const auto notes, texts_of(names.notes(), names_budget_));
+    graph.notes.assign(notes.begin(), notes.end());
     return {};
   }
 

@@ -154,6 +154,7 @@ void ModuleMapper::copy_schedule(const Graph& source, const std::vector<Value*>&
                                  const std::vector<Node*>& nodes, Graph& copy) {
   copy.streams = source.streams;
   copy.has_notifies = source.has_notifies;
+  copy.notes = source.notes;
   copy.memories = source.memories;
   copy.arena_bytes = source.arena_bytes;
   copy.scratch_bytes = source.scratch_bytes;

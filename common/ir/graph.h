@@ -284,6 +284,8 @@ class Graph {
   // the arena (0 also where the loader computes them), and those of scratch that a worker needs.
   std::vector<std::string> streams = {};
   bool has_notifies = false;
+  // What passes say of their decisions, for people: it is in no digest, and nothing reads it.
+  std::vector<std::string> notes = {};
   std::vector<DeviceMemory> memories = {};
   std::vector<MemoryBuffer> buffers = {};
   uint64_t arena_bytes = 0;

@@ -80,9 +80,9 @@ Past past_with(const Past& past, uint32_t stream, uint32_t position, size_t stre
 // Replays the streams until none can advance: what is completed before a task is that of its
 // stream, joined at a wait with that of the record (Mattern 1989). A stream that waits for a record
 // that is never made continues unordered, after all others have stopped.
-class Replay {
+class StreamReplay {
  public:
-  Replay(const pb::ModelDef& model, const pb::FixedPart& part)
+  StreamReplay(const pb::ModelDef& model, const pb::FixedPart& part)
       : model_(model),
         part_(part),
         streams_(static_cast<size_t>(part.streams_size())),
@@ -297,7 +297,7 @@ std::vector<StreamConflict> find_stream_conflicts(const pb::ModelDef& model,
   std::vector<StreamConflict> conflicts;
   if (part.streams_size() < 2) return conflicts;
   const NodeNames names(model);
-  Replay replay(model, part);
+  StreamReplay replay(model, part);
   replay.run();
   find_unordered_records(part, names, replay.events(), limit, conflicts);
   std::vector<Work>& works = replay.works();

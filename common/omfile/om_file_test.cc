@@ -273,8 +273,7 @@ INSTANTIATE_TEST_SUITE_P(
                    "waits for record 0 of event 0, which has 1"},
         ModelFault{"notify",
                    [](ModelBuilder& b) {
-                     b.part().set_has_notifies(true),
-                         b.part().set_task_kind(2, pb::TASK_RECORD);
+                     b.part().set_has_notifies(true), b.part().set_task_kind(2, pb::TASK_RECORD);
                    },
                    "0 tasks wait for a record of notify 0, expected 1"},
         ModelFault{"deadlock",

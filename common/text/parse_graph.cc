@@ -165,6 +165,7 @@ Result<Value*> ModuleParser::find_value(const Scope& scope, const Token& name) c
 Result<void> ModuleParser::parse_statement(Scope& scope, Graph& graph) {
   if (token().is("stream")) return parse_stream(graph);
   if (token().is("sync")) return parse_sync(graph);
+  if (token().is("note")) return parse_note(graph);
   if (token().is("memory")) return parse_memory(graph);
   if (token().is("arena")) return parse_bytes(graph.arena_bytes);
   if (token().is("scratch")) return parse_bytes(graph.scratch_bytes);

@@ -25,6 +25,13 @@ Result<void> ModuleParser::parse_sync(Graph& graph) {
   return {};
 }
 
+// Parses: note "text".
+Result<void> ModuleParser::parse_note(Graph& graph) {
+  SLUICE_TRY(advance());
+  SLUICE_ASSIGN(graph.notes.emplace_back(), take_name("a text"));
+  return {};
+}
+
 Result<uint32_t> ModuleParser::take_stream(const Graph& graph) {
   const size_t offset = token().offset;
   SLUICE_ASSIGN(const std::string name, take_name("the name of a stream"));

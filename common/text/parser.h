@@ -127,6 +127,7 @@ class ModuleParser {
   Result<std::vector<uint32_t>> take_events();
   Result<std::vector<EventWait>> take_waits();
   Result<void> parse_sync(Graph& graph);
+  Result<void> parse_note(Graph& graph);
   Result<void> check_places(const Scope& scope, const Graph& graph) const;
 
   // Small steps; `what` is for the message.

@@ -1,6 +1,7 @@
 // Prints the facts of a schedule:
 //
 //   stream "main"
+//   note "stream main: …"
 //   memory "hbm" sub_memories [209715200, 4096]      (where the device has classes of memory)
 //   arena bytes 4096
 //   scratch bytes 512
@@ -83,6 +84,7 @@ void ModulePrinter::schedule(const Graph& graph) {
   for (const std::string& name : graph.streams)
     out_ += fmt::format("  stream {}\n", quoted_text(name));
   if (graph.has_notifies) out_ += "  sync notify\n";
+  for (const std::string& note : graph.notes) out_ += fmt::format("  note {}\n", quoted_text(note));
   for (const DeviceMemory& memory : graph.memories) {
     out_ += "  memory " + quoted_text(memory.name);
     if (!memory.sub_memories.empty())

@@ -32,7 +32,8 @@ Options:
   --node=GLOB         With --loops: the nodes whose names fit, "*gelu*" [default: *].
   --schedule          Of a scheduled graph: its tasks as a table, with streams, events and places.
   --memory            Of a scheduled graph: a picture of its arenas (SVG), offsets over time.
-  --explain           Of a scheduled graph: why each Concat and Split is a task or none.
+  --explain           Of a scheduled graph: why each Concat and Split is a task or none, what each
+                      of several streams does, and what passes said of their choices.
   --segments          The constants above 1 KiB of a graph: SHA-256, bytes and place of each.
   --header            Also version, options and what the file was made from.
 )";

@@ -1,4 +1,5 @@
-// Says of each Concat and Split of a schedule whether it has a task, and why.
+// Says of each Concat and Split of a schedule whether it has a task, and why; of each of several
+// streams how much it does; and what passes noted.
 #include "common/ops/pieces.h"
 #include "common/tools/aligned_rows.h"
 #include "common/tools/show.h"
@@ -52,12 +53,40 @@ class PieceTable {
   size_t tasks_ = 0;
 };
 
+std::string streams_text(const Graph& graph) {
+  if (graph.streams.size() < 2) return {};
+  struct Count {
+    size_t tasks = 0, waits = 0, records = 0;
+  };
+  std::vector<Count> counts(graph.streams.size());
+  for (const Node& node : graph.nodes()) {
+    const auto stream = static_cast<size_t>(node.placement.stream);
+    if (node.placement.stream < 0 || stream >= counts.size()) continue;
+    ++counts[stream].tasks;
+    counts[stream].waits += node.placement.waits.size();
+    counts[stream].records += node.placement.records.size();
+  }
+  std::vector<Row> rows = {{"stream", "tasks", "waits", "records"}};
+  for (size_t i = 0; i < counts.size(); ++i) {
+    rows.push_back({graph.streams[i], fmt::format("{}", counts[i].tasks),
+                    fmt::format("{}", counts[i].waits), fmt::format("{}", counts[i].records)});
+  }
+  return aligned(rows);
+}
+
+std::string notes_text(const Graph& graph) {
+  std::string text;
+  for (const std::string& note : graph.notes) text += note + "\n";
+  return text;
+}
+
 }  // namespace
 
 Result<std::string> pieces_text(const Module& module) {
   std::string text;
   for (const Graph* graph : graphs_with_schedule(module))
-    text += (text.empty() ? "" : "\n") + PieceTable(*graph).text();
+    text += (text.empty() ? "" : "\n") + PieceTable(*graph).text() + streams_text(*graph) +
+            notes_text(*graph);
   if (!text.empty()) return text;
   return make_error(ErrorCode::kWrongLevel, "--explain needs level 'scheduled', got '{}'",
                     level_name(module.level))

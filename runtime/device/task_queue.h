@@ -45,8 +45,8 @@ struct TaskTime {
 };
 
 // Observers that a caller may attach to a walk; all are slow and optional. after_task runs on the
-// walking thread after each completed task. With choose the walking thread runs the tasks alone, and
-// before each is asked which of so many streams with a launch at their head goes on, from 0.
+// walking thread after each completed task. With choose the walking thread runs the tasks alone,
+// and before each is asked which of so many streams with a launch at their head goes on, from 0.
 struct WalkObserver {
   std::vector<TaskTime>* times = nullptr;  // one per task
   std::function<Result<void>(uint32_t task)> after_task;

@@ -24,7 +24,7 @@ struct HybridObserver {
   std::function<void(const std::string& name, const HostValue& value)>
       value_made;  // of the root graph
   std::function<Result<void>(const Run& part, uint32_t part_index, uint32_t task)>
-      after_task;  // of a part
+      after_task;                                          // of a part
   std::function<WalkObserver(const Run& part)> walk_part;  // in place of the others, for parts
 };
 

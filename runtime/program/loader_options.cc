@@ -43,9 +43,9 @@ Options:
                         (Perfetto, about:tracing).
   --bound-parts-bytes=N  What symbolic parts (docs/parts.md) computed for the sizes they ran with
                         last is kept, up to N bytes in all [default: 67108864].
-  --schedule-seed=N     Run the tasks one by one, in an order that the streams allow, drawn by N, and
-                        fill memory that no task needs with 0xff: the outputs must stay as they
-                        are, docs/schedule.md.
+  --schedule-seed=N     Run the tasks one by one, in an order that the streams allow, drawn by N,
+                        and fill memory that no task needs with 0xff: the outputs must stay as
+                        they are, docs/schedule.md.
   --dump-values=DIR[:GLOB]  Write the inputs and every task's outputs to DIR as .npy, in logical
                         axis order; DIR/values.txt lists them, and the values that exist only
                         inside a kernel.

@@ -52,8 +52,7 @@ void UnusedBytes::add_accesses(int task, std::vector<std::vector<uint32_t>>& pie
     if (!is_in_arena(part, value)) continue;
     const uint64_t from = part.value_offset(static_cast<int>(value));
     const uint64_t to = from + part.value_bytes(static_cast<int>(value));
-    const bool reads =
-        i - begin >= part.task_outputs(task) || writes_with_gaps(part, task, value);
+    const bool reads = i - begin >= part.task_outputs(task) || writes_with_gaps(part, task, value);
     for (auto piece = std::ranges::lower_bound(pieces_, from, {}, &Piece::begin);
          piece != pieces_.end() && piece->begin < to; ++piece) {
       std::vector<Access>& accesses = piece->accesses;

@@ -14,8 +14,8 @@
 
 namespace sluice {
 
-// Finds what no task needs. Bytes are needed when, of the tasks that have not run yet, the first one
-// that accesses them reads them; the tasks that share bytes run in the order of their numbers.
+// Finds what no task needs. Bytes are needed when, of the tasks that have not run yet, the first
+// one that accesses them reads them; the tasks that share bytes run in the order of their numbers.
 class UnusedBytes {
  public:
   // The run must have an arena when bytes are filled, and outlive this.

@@ -303,7 +303,7 @@ def confuse_records(text):
 
 
 def record_late(text):
-    """A task that is later than one that waits makes the record, or one later in its stream does."""
+    """A later task makes the record, maybe after those that wait for it."""
     for line in text.tasks:
         for event in event_list(line, "records"):
             remaining = [each for each in event_list(line, "records") if each != event]

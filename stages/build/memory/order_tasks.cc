@@ -5,8 +5,8 @@
 //   after:   %a = Exp(%x)       %c = ReduceSum(%a) %b = Sin(%x)         %d = ReduceSum(%b)
 //
 // Legal because every task still runs after those that it reads from and those that control edges
-// put before it. Where nodes have stream labels, the tasks of each stream keep their order, and those of
-// different streams are interleaved; with --stable-order=on all keep theirs.
+// put before it. Where nodes have stream labels, the tasks of each stream keep their order, and
+// those of different streams are interleaved; with --stable-order=on all keep theirs.
 //
 // Must run after mark-no-task, which says what shares bytes, and before streams have their tasks.
 #include <algorithm>
@@ -21,21 +21,35 @@ namespace {
 
 constexpr uint64_t kMinGain = 32;  // of the bytes, one in so many
 
-bool order(Graph& graph) {
-  const auto has_label = [](const Node& node) { return !node.placement.stream_label.empty(); };
-  const TaskOrders orders(graph, std::ranges::any_of(graph.nodes(), has_label));
+struct Chosen {
+  TaskOrders::Order order;  // empty: the given one
+  uint64_t peak;
+};
+
+Chosen choose(const TaskOrders& orders) {
   const uint64_t given = orders.peak(orders.given());
-  TaskOrders::Order best;
-  uint64_t min_peak = given - given / kMinGain;
+  Chosen chosen{{}, given};
   TaskOrders::Order candidates[] = {orders.depth_first(), orders.min_live()};
   for (TaskOrders::Order& each : candidates) {
     const uint64_t peak = orders.peak(each);
-    if (peak >= min_peak) continue;
-    min_peak = peak;
-    best = std::move(each);
+    const bool is_enough = peak < given - given / kMinGain;
+    if (is_enough && peak < chosen.peak) chosen = {std::move(each), peak};
   }
-  for (const uint32_t index : best) graph.move_before(orders.node(index), nullptr);
-  return !best.empty();
+  return chosen;
+}
+
+bool order(Graph& graph) {
+  const auto has_label = [](const Node& node) { return !node.placement.stream_label.empty(); };
+  const bool has_streams = std::ranges::any_of(graph.nodes(), has_label);
+  const TaskOrders orders(graph, has_streams);
+  const Chosen chosen = choose(orders);
+  if (has_streams) {
+    graph.notes.push_back(
+        fmt::format("in the order of tasks at most {} bytes are live, {} without streams",
+                    chosen.peak, choose(TaskOrders(graph)).peak));
+  }
+  for (const uint32_t index : chosen.order) graph.move_before(orders.node(index), nullptr);
+  return !chosen.order.empty();
 }
 
 }  // namespace

@@ -64,8 +64,9 @@ class LogicalStreams {
     find_user_labels();
     for (CalledSubgraph& each : subgraphs_) {
       each.stream = user_label(each.call->placement.stream_label);
-      if (each.stream.empty() && each.engine.is_independent)
-        each.stream = unused_name(engine(each));
+      if (!each.stream.empty()) continue;
+      if (each.engine.is_independent)
+        each.stream = new_stream(engine(each), "independent engine " + engine(each));
     }
     for (uint32_t i = 0; i < subgraphs_.size(); ++i) {
       CalledSubgraph& own = subgraphs_[i];
@@ -80,6 +81,7 @@ class LogicalStreams {
       changed = choose(*each.call, each.stream) || changed;
       changed = choose_for_groups(*called_graph(*each.call)) || changed;
     }
+    add_notes();
     return changed;
   }
 
@@ -109,6 +111,21 @@ class LogicalStreams {
     return name;
   }
 
+  // Returns the stream of this name, which no user gave to another one; notes why there is one.
+  std::string new_stream(const std::string& name, const std::string& reason) {
+    std::string stream = unused_name(name);
+    reasons_.try_emplace(stream, reason);
+    return stream;
+  }
+
+  void add_notes() const {
+    for (const auto& [stream, reason] : reasons_) {
+      const auto count = std::ranges::count(subgraphs_, stream, &CalledSubgraph::stream);
+      graph_.notes.push_back(
+          fmt::format("stream '{}' is chosen for {}, subgraphs: {}", stream, reason, count));
+    }
+  }
+
   std::optional<uint32_t> reusable(uint32_t own) const {
     const CalledSubgraph& subgraph = subgraphs_[own];
     for (const uint32_t before : subgraph.before) {
@@ -125,8 +142,10 @@ class LogicalStreams {
 
   std::string next_of_engine(const CalledSubgraph& subgraph) {
     const std::string name = engine(subgraph);
-    const int64_t number = used_[name]++ % subgraph.engine.max_parallel;
-    return unused_name(number == 0 ? name : fmt::format("{}.{}", name, number));
+    const int64_t streams = subgraph.engine.max_parallel, number = used_[name]++ % streams;
+    if (streams == 1) return new_stream(name, "engine " + name);
+    return new_stream(number == 0 ? name : fmt::format("{}.{}", name, number),
+                      fmt::format("engine {}, {} of {}", name, number + 1, streams));
   }
 
   // Returns the stream that all neighbours with one have; empty: they have several, or none.
@@ -146,12 +165,13 @@ class LogicalStreams {
     return true;
   }
 
-  bool choose_for_groups(Graph& subgraph) const {
+  bool choose_for_groups(Graph& subgraph) {
     bool changed = false;
     for (Node& node : subgraph.nodes()) {
       const int32_t group = node.placement.parallel_group;
-      if (group >= 0)
-        changed = choose(node, unused_name(fmt::format("parallel_group.{}", group))) || changed;
+      if (group < 0) continue;
+      const std::string name = fmt::format("parallel_group.{}", group);
+      changed = choose(node, new_stream(name, fmt::format("parallel group {}", group))) || changed;
     }
     return changed;
   }
@@ -159,7 +179,8 @@ class LogicalStreams {
   Graph& graph_;
   std::vector<CalledSubgraph> subgraphs_;  // in the order of the graph
   std::set<std::string, std::less<>> user_labels_;
-  std::map<std::string, int64_t> used_;  // by engine: how often a stream of it was given
+  std::map<std::string, int64_t> used_;         // by engine: how often a stream of it was given
+  std::map<std::string, std::string> reasons_;  // by stream that was chosen
 };
 
 }  // namespace

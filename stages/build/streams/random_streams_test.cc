@@ -183,7 +183,7 @@ TEST(RandomStreams, WaitsAreTheTransitiveReduction) {
 }
 
 // Records can share an event where each comes after the one before it; tried are all partitions.
-TEST(RandomStreams, EventsAreTheFewest) {
+TEST(RandomStreams, EventsAreAsFewAsCanBe) {
   std::mt19937 random(12);
   for (int round = 0; round < kRounds; ++round) {
     const DrawnGraph drawn(random);
@@ -192,9 +192,9 @@ TEST(RandomStreams, EventsAreTheFewest) {
     for (const auto& [a, b] : drawn.reduction())
       if (scheduled.of(a).stream != scheduled.of(b).stream) recording.insert(a);
     const std::vector<size_t> records(recording.begin(), recording.end());
-    size_t fewest = records.size();
+    size_t min_events = records.size();
     const auto try_all = [&](const auto& self, size_t next, std::vector<size_t> ends) -> void {
-      if (next == records.size()) return void(fewest = std::min(fewest, ends.size()));
+      if (next == records.size()) return void(min_events = std::min(min_events, ends.size()));
       for (size_t& end : ends) {
         if (!drawn.before[end][records[next]]) continue;
         const size_t kept = std::exchange(end, records[next]);
@@ -205,7 +205,7 @@ TEST(RandomStreams, EventsAreTheFewest) {
       self(self, next + 1, ends);
     };
     try_all(try_all, 0, {});
-    EXPECT_EQ(scheduled.events(), fewest) << "round " << round << "\n" << drawn.text;
+    EXPECT_EQ(scheduled.events(), min_events) << "round " << round << "\n" << drawn.text;
   }
 }
 

@@ -24,18 +24,18 @@ Order random_order(size_t records, double density, std::mt19937& random) {
 }
 
 // Gives record after record to each chain that it can follow, or to a new one.
-size_t fewest_chains(const Order& order, size_t record, std::vector<size_t>& ends) {
+size_t min_chains(const Order& order, size_t record, std::vector<size_t>& ends) {
   if (record == order.size()) return ends.size();
   ends.push_back(record);
-  size_t fewest = fewest_chains(order, record + 1, ends);
+  size_t found = min_chains(order, record + 1, ends);
   ends.pop_back();
   for (size_t& end : ends) {
     if (!order[end][record]) continue;
     const size_t before = std::exchange(end, record);
-    fewest = std::min(fewest, fewest_chains(order, record + 1, ends));
+    found = std::min(found, min_chains(order, record + 1, ends));
     end = before;
   }
-  return fewest;
+  return found;
 }
 
 size_t count_of(const Order& order, const std::vector<uint32_t>& chains) {
@@ -49,7 +49,7 @@ size_t count_of(const Order& order, const std::vector<uint32_t>& chains) {
   return count;
 }
 
-TEST(RecordChains, AreTheFewest) {
+TEST(RecordChains, AreAsFewAsCanBe) {
   std::mt19937 random(7);
   for (int round = 0; round < 500; ++round) {
     const Order order =
@@ -57,7 +57,7 @@ TEST(RecordChains, AreTheFewest) {
     const auto chains =
         record_chains(order.size(), [&](uint32_t a, uint32_t b) { return bool{order[a][b]}; });
     std::vector<size_t> ends;
-    EXPECT_EQ(count_of(order, chains), fewest_chains(order, 0, ends)) << "round " << round;
+    EXPECT_EQ(count_of(order, chains), min_chains(order, 0, ends)) << "round " << round;
   }
 }
 
