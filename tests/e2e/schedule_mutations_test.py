@@ -6,7 +6,7 @@ or line may change what is computed: then it is what sluice-eval makes of the ed
 
 usage: schedule_mutations_test.py FOLDER_OF_PROGRAMS [options]
 
-  --count N     mutations of a class, drawn from all; 0: all   [default: 60]
+  --count N     mutations of a class, drawn from all; 0: all   [default: 40]
   --only TEXT   only mutations whose name contains TEXT, and what each program said of them
   --keep DIR    where edited graphs with findings go
                 [default: schedule-mutations in the working directory]
@@ -70,6 +70,10 @@ class Case:
         unplanned = schedule_mutators.Text(self.schedule.unplanned)
         for what, text in schedule_mutators.shorten_lives(unplanned):
             yield "life shortened, planned", what, followed(text)
+        streamed = schedule_mutators.Text(self.schedule.streamed)
+        for name in schedule_mutators.OF_STREAMS:
+            for what, text in schedule_mutators.CLASSES[name](streamed):
+                yield name + ", planned", what, text
         if self.schedule.kind in TEXTS:  # an edit may fit to other kernels only
             for i in range(ANY_EDITS):
                 rng = random.Random(f"{self.schedule.kind}/{i}")
@@ -182,7 +186,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin")
-    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--only", default="")
     parser.add_argument("--keep", default="schedule-mutations", type=os.path.abspath)
     options = parser.parse_args()

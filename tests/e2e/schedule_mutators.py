@@ -36,9 +36,9 @@ class Text:
         self.text = text
         self.buffers = [Buffer(match) for match in BUFFER.finditer(text)]
         self.places = {match[1]: match for match in PLACE.finditer(text)}
-        # Nodes of the graph that has the buffers: its other lines have no place.
+        # Nodes of the graph that has the streams and buffers: its other lines have no place.
         self.nodes = [line for line in text.splitlines()
-                      if " placement {" in line and " at b" in line]
+                      if " placement {" in line and (" at b" in line or ", stream = " in line)]
         self.tasks = [line for line in self.nodes if "_no_task" not in line]
 
     def with_span(self, span, new):
@@ -384,3 +384,5 @@ CLASSES = {"life shortened": shorten_lives, "offsets overlap": overlap_offsets,
            "memory confused": confuse_memories, "record": confuse_records,
            "recorded late": record_late, "order exchanged": exchange_order,
            "split moved": move_splits, "reused early": reuse_early}
+# Those that a schedule may have before memory is planned.
+OF_STREAMS = ["events", "record", "recorded late", "reused early"]

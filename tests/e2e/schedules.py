@@ -19,6 +19,7 @@ LEFT = 'placement {engine = host_cpu, stream_label = "left"}'
 RIGHT = 'placement {engine = host_cpu, stream_label = "right"}'
 
 MIDDLE = 'placement {engine = host_cpu, stream_label = "middle"}'
+ON_STREAM = 'placement {engine = host_cpu, stream_label = "s%d"}'
 
 # Three streams that wait for each other again and again: events are recorded several times.
 EVENTS = f"""graph @main(%x: f32[32]) -> (%y, %z) {{
@@ -42,6 +43,18 @@ FEW_TASKS = {"name": "few", "isa": "generic", "llvm_cpu": "x86-64", "llvm_featur
              "vector_bits": 128, "vector_registers": 16, "fused_multiply_add": False,
              "l2_bytes": 262144, "scratch_limit": 1048576, "engines": ["host_cpu", "rts"],
              "max_tasks_per_stream": 27 + 9}
+
+
+
+def wide_text(streams=5, rounds=3):
+    """Streams beside each other, each of which reads its neighbour's last result."""
+    lines = [f"  %v0_{s}: f32[32] = Sin(%x) {ON_STREAM % s}" for s in range(streams)]
+    lines += [f"  %v{r}_{s}: f32[32] = Add(%v{r - 1}_{s}, %v{r - 1}_{(s + 1) % streams}) "
+              f"{ON_STREAM % s}" for r in range(1, rounds) for s in range(streams)]
+    last = ", ".join(f"%v{rounds - 1}_{s}" for s in range(streams))
+    lines.append(f"  %y: f32[32] = Sum({last}) {ON_STREAM % 0}")
+    return "graph @main(%x: f32[32]) -> (%y) {\n" + "\n".join(lines) + "\n}"
+
 
 TEXTS = {
     "chain": f"""graph @main(%x: f32[48]) -> (%y) {{
@@ -137,6 +150,8 @@ graph @main(%x: f32[300]) -> (%y, %z) {{
 }}""",
     "events": EVENTS,
     "notifies": 'option "sync" = "notify"\n' + EVENTS,
+    "wide": wide_text(),
+    "wide notifies": 'option "sync" = "notify"\n' + wide_text(),
     "split": f'option "profile" = {json.dumps(json.dumps(FEW_TASKS))}\n' + EVENTS,
 }
 
@@ -211,6 +226,9 @@ class Schedule:
         unplanned = os.path.join(folder, kind + ".unplanned.sg")
         self.make(unplanned, "assign-buffers")
         self.unplanned = self.show(unplanned)
+        streamed = os.path.join(folder, kind + ".streamed.sg")
+        self.make(streamed, "reuse-events")
+        self.streamed = self.show(streamed)
 
     def program(self, name, *arguments, text=None):
         """(exit code, standard output, standard error)"""
@@ -247,7 +265,8 @@ class Schedule:
                 "views": {"x": (64,)}, "copies": {"x": (16,)}, "more copies": {"x": (16,)},
                 "classes": {"x": (300,)}, "given": {"x": (16,), "u": (16,)},
                 "streams": {"x": (64,), "z": (64,)}, "events": {"x": (32,)},
-                "notifies": {"x": (32,)}, "split": {"x": (32,)},
+                "notifies": {"x": (32,)}, "split": {"x": (32,)}, "wide": {"x": (32,)},
+                "wide notifies": {"x": (32,)},
                 "dense": {"x": (130, 16)}, "products": {"x": (16, 16)}}
         size = 1 + seed % 8
         own = dims.get(self.kind, {"x": (1, 8, size, 18) if "rows" in self.kind else (size, 16)})
