@@ -279,7 +279,8 @@ INSTANTIATE_TEST_SUITE_P(
         ModelFault{"deadlock",
                    [](ModelBuilder& b) {
                      b.part().set_task_stream(2, 0),
-                         b.part().mutable_task_kind()->SwapElements(1, 2);
+                         b.part().mutable_task_kind()->SwapElements(1, 2),
+                         b.part().mutable_task_record()->SwapElements(1, 2);
                    },
                    "never recorded before it"},
         ModelFault{"copy",

@@ -188,8 +188,7 @@ TEST(Profile, AKeyThatIsThereTwiceIsRefused) {
 
 // Members that nothing reads are reported as unknown, for the profile and for its lists.
 TEST(Profile, MembersThatNothingReadsAreRefused) {
-  for (const char* gone : {"alignment", "l3_bytes", "max_streams", "max_tasks_per_stream",
-                           "max_events", "prefetch_num"}) {
+  for (const char* gone : {"alignment", "l3_bytes", "prefetch_num"}) {
     EXPECT_THAT(
         fault_of(gone, "1"),
         testing::StartsWith(fmt::format(
@@ -198,7 +197,21 @@ TEST(Profile, MembersThatNothingReadsAreRefused) {
   EXPECT_EQ(
       fault_of("described_engines", R"([{"name": "dvpp", "cost": 7, "ops": [], "speed": 3}])"),
       "device profile 'n': described_engines: no member has the name 'speed'; known are name, "
-      "cost, ops");
+      "cost, ops, independent, attach, skip, max_parallel, tasks_per_node");
+}
+
+TEST(Profile, LimitsOfStreamsAreRead) {
+  const auto plain = get_profile("cpu-avx2"), device = get_profile("sim-310p");
+  EXPECT_EQ(plain->streams.max_streams, 1024);
+  EXPECT_EQ(plain->streams.max_tasks, 0);
+  EXPECT_EQ(device->streams.max_events, 1023);
+  EXPECT_EQ(device->streams.tasks_per_node, 3);
+  EXPECT_TRUE(device->streams.are_by_engine);
+  EXPECT_EQ(fault_of("max_streams", "-1"),
+            "device profile 'n': 'max_streams' is -1, it must be 0 to 1073741824");
+  EXPECT_EQ(fault_of("described_engines",
+                     R"([{"name": "e", "cost": 7, "ops": [], "max_parallel": 0}])"),
+            "device profile 'n': described_engines: 'max_parallel' is 0, it must be 1 to 1024");
 }
 
 }  // namespace

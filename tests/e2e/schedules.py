@@ -43,6 +43,8 @@ FEW_TASKS = {"name": "few", "isa": "generic", "llvm_cpu": "x86-64", "llvm_featur
              "vector_bits": 128, "vector_registers": 16, "fused_multiply_add": False,
              "l2_bytes": 262144, "scratch_limit": 1048576, "engines": ["host_cpu", "rts"],
              "max_tasks_per_stream": 27 + 9}
+FEW_TASKS_OPTION = f'option "profile" = {json.dumps(json.dumps(FEW_TASKS))}\n'
+NOTIFY_OPTION = 'option "sync" = "notify"\n'
 
 
 
@@ -149,10 +151,10 @@ graph @main(%x: f32[300]) -> (%y, %z) {{
   %y: f32[64] = Sub(%j, %w) {RIGHT}
 }}""",
     "events": EVENTS,
-    "notifies": 'option "sync" = "notify"\n' + EVENTS,
+    "notifies": NOTIFY_OPTION + EVENTS,
     "wide": wide_text(),
-    "wide notifies": 'option "sync" = "notify"\n' + wide_text(),
-    "split": f'option "profile" = {json.dumps(json.dumps(FEW_TASKS))}\n' + EVENTS,
+    "wide notifies": NOTIFY_OPTION + wide_text(),
+    "split": FEW_TASKS_OPTION + EVENTS,
 }
 
 
