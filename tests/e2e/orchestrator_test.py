@@ -43,7 +43,7 @@ PROGRAMS = None
 
 def graph_header(level, last_stage):
     """The 128 bytes of common/graphfile/header.h, written independently of it."""
-    head = b"SLUICEG1" + struct.pack("<IBBH4Q", 5, level, last_stage, 0, 0, 0, 0, 0) + bytes(64)
+    head = b"SLUICEG1" + struct.pack("<IBBH4Q", 6, level, last_stage, 0, 0, 0, 0, 0) + bytes(64)
     return head + struct.pack("<I", zlib.crc32(head)) + bytes(12)
 
 
@@ -195,6 +195,7 @@ class Orchestrator(unittest.TestCase):
                  "--symbolic=off", "--stable-order=on",
                  "--static-model-ops-lower-limit=2", "--host-scheduling-max-threshold=1",
                  "--denormals=ieee", "--math=high_precision", "--disable-reuse-memory=a*",
+                 "--sync=notify", "--multi-stream-parallel-mode=cv", "--enable-single-stream",
                  "--threads=1", "--external-weight=1", "--weights-beside=w",
                  "--precision-mode=allow_mix_precision", "--modify-mixlist=l",
                  "--customize-dtypes=t",

@@ -33,6 +33,7 @@ OPTIONS = {
     "--host-scheduling-max-threshold": ["1", "5", "20"], "--stable-order": ["on"],
     "--math": ["high_precision", "high_performance"], "--denormals": ["ieee"],
     "--disable-reuse-memory": ["*", "Relu", "MatMul,Conv", "n1", "n2", "n3"],
+    "--sync": ["notify"], "--multi-stream-parallel-mode": ["cv"],
     "--overridable-inputs": ["on"], "--zipmap": ["tensor"],
     "--skip": ["optimize:fuse-elementwise", "optimize:fold-constants", "build:order-tasks",
                "optimize:choose-formats", "partition:drop-formats",

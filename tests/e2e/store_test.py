@@ -182,6 +182,8 @@ class EditsTest(StoreCase):
                               ("--skip=optimize:fuse-elementwise", 0), ("--stable-order=on", 1),
                               ("--symbolic=off", 1), ("--math=high_precision", 2),
                               ("--denormals=ieee", 3), ("--disable-reuse-memory=*", 3),
+                              ("--sync=notify", 3), ("--enable-single-stream", 3),
+                              ("--multi-stream-parallel-mode=cv", 3),
                               ("--skip=build:order-tasks", 3), ("--dim=N=3", 0)]:
             with self.subTest(option):
                 self.assertEqual(self.found(option), STAGES[:stage])

@@ -10,22 +10,51 @@ constexpr uint32_t kNone = UINT32_MAX;
 
 using CanFollow = FunctionRef<bool(uint32_t, uint32_t)>;
 
-// Lets each record follow the last one of the chain that ended last among those it can follow.
-// Returns, by record, the one before it in its chain.
-std::vector<uint32_t> follow_latest(size_t records, CanFollow can_follow) {
-  std::vector<uint32_t> before(records, kNone);
-  std::vector<uint32_t> ends;  // of the chains, ascending
-  for (uint32_t record = 0; record < records; ++record) {
-    const auto found = std::find_if(ends.rbegin(), ends.rend(),
-                                    [&](uint32_t end) { return can_follow(end, record); });
-    if (found != ends.rend()) {
-      before[record] = *found;
-      ends.erase(std::next(found).base());
+// Lets each record follow an earlier one of its stream, or else one of a stream without later
+// records, the latest that it can: so no stream whose records all follow each other needs a second
+// chain. Returns, by record, the one before it in its chain.
+class StreamChains {
+ public:
+  StreamChains(std::span<const uint32_t> streams, CanFollow can_follow)
+      : streams_(streams), can_follow_(can_follow), before_(streams.size(), kNone) {
+    for (const uint32_t stream : streams) {
+      if (stream >= left_.size()) left_.resize(stream + 1, 0);
+      ++left_[stream];
     }
-    ends.push_back(record);
+    ends_.resize(left_.size());
   }
-  return before;
-}
+
+  std::vector<uint32_t> find() {
+    for (uint32_t record = 0; record < streams_.size(); ++record) {
+      std::vector<uint32_t>& own = ends_[streams_[record]];
+      before_[record] = take(own, record);
+      if (before_[record] == kNone) before_[record] = take(free_, record);
+      own.push_back(record);
+      if (--left_[streams_[record]] > 0) continue;
+      free_.insert(free_.end(), own.begin(), own.end());
+      own.clear();
+    }
+    return std::move(before_);
+  }
+
+ private:
+  // Takes the latest of these ends that the record can follow; kNone: there is none.
+  uint32_t take(std::vector<uint32_t>& ends, uint32_t record) const {
+    const auto found = std::find_if(ends.rbegin(), ends.rend(),
+                                    [&](uint32_t end) { return can_follow_(end, record); });
+    if (found == ends.rend()) return kNone;
+    const uint32_t end = *found;
+    ends.erase(std::next(found).base());
+    return end;
+  }
+
+  std::span<const uint32_t> streams_;
+  CanFollow can_follow_;
+  std::vector<uint32_t> before_;
+  std::vector<uint32_t> left_;               // by stream: records to come
+  std::vector<std::vector<uint32_t>> ends_;  // by stream with records to come
+  std::vector<uint32_t> free_;               // ends of the other streams
+};
 
 // Grows the matching by augmenting paths (H. W. Kuhn, "The Hungarian method for the assignment
 // problem", 1955): a record takes one before it from another, if that one finds a third.
@@ -82,8 +111,9 @@ class Matching {
 
 }  // namespace
 
-std::vector<uint32_t> record_chains(size_t records, CanFollow can_follow) {
-  std::vector<uint32_t> before = follow_latest(records, can_follow);
+std::vector<uint32_t> record_chains(std::span<const uint32_t> streams, CanFollow can_follow) {
+  const size_t records = streams.size();
+  std::vector<uint32_t> before = StreamChains(streams, can_follow).find();
   if (records <= kMaxMatched) before = Matching(std::move(before), can_follow).grow();
   std::vector<uint32_t> chains(records);
   uint32_t count = 0;

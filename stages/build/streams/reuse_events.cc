@@ -14,9 +14,9 @@
 // An event's records are a chain in the order of tasks, so the fewest events are the fewest chains
 // that contain all records: as many as there are records less the pairs of a largest matching of
 // records with ones that can follow them (D. R. Fulkerson, "Note on Dilworth's decomposition
-// theorem for partially ordered sets", 1956). Up to kMaxMatched records are matched so; of more,
-// each takes the event that was recorded last among those it can follow, at most one for each
-// stream.
+// theorem for partially ordered sets", 1956). Up to kMaxMatched records are
+// matched so; of more, those of a stream share an event, which another stream takes over after the
+// last one (record_chains.h).
 //
 // Must run after all records are there.
 #include <algorithm>
@@ -38,9 +38,10 @@ class EventReuser {
   }
 
   bool run() {
+    std::vector<uint32_t> streams;
+    for (const Record& record : records_) streams.push_back(order_.stream_of(record.position));
     const std::vector<uint32_t> chains = record_chains(
-        records_.size(),
-        [this](uint32_t before, uint32_t after) { return can_follow(before, after); });
+        streams, [this](uint32_t before, uint32_t after) { return can_follow(before, after); });
     std::vector<uint32_t> last(chains.size(), 0);  // by event: its records so far
     bool changed = false;
     for (Node* task : tasks_) task->placement.records.clear();
