@@ -209,9 +209,9 @@ TEST(Profile, LimitsOfStreamsAreRead) {
   EXPECT_TRUE(device->streams.are_by_engine);
   EXPECT_EQ(fault_of("max_streams", "-1"),
             "device profile 'n': 'max_streams' is -1, it must be 0 to 1073741824");
-  EXPECT_EQ(fault_of("described_engines",
-                     R"([{"name": "e", "cost": 7, "ops": [], "max_parallel": 0}])"),
-            "device profile 'n': described_engines: 'max_parallel' is 0, it must be 1 to 1024");
+  EXPECT_EQ(
+      fault_of("described_engines", R"([{"name": "e", "cost": 7, "ops": [], "max_parallel": 0}])"),
+      "device profile 'n': described_engines: 'max_parallel' is 0, it must be 1 to 1024");
 }
 
 }  // namespace
