@@ -75,14 +75,14 @@ std::string part_text(const pb::PartDef& def) {
   for (const int kind : part.task_kind()) ++tasks[static_cast<size_t>(kind)];
   return memory_text(def) +
          fmt::format(
-             "tasks: {}: {}, {} {}{}, {}, {}\nstreams: {}, events: {}\n", part.task_kind_size(),
+             "tasks: {}: {}, {} {}{}, {}, {}\nstreams: {}, {}: {}\n", part.task_kind_size(),
              kernels_text(tasks[pb::TASK_LAUNCH] + tasks[pb::TASK_TEST], tasks[pb::TASK_HOST]),
              tasks[pb::TASK_COPY], tasks[pb::TASK_COPY] == 1 ? "copy" : "copies",
              tasks[pb::TASK_APPEND] > 0
                  ? fmt::format(", {} to states", count_text(tasks[pb::TASK_APPEND], "append"))
                  : "",
              count_text(tasks[pb::TASK_RECORD], "record"), count_text(tasks[pb::TASK_WAIT], "wait"),
-             part.streams_size(), part.events_size());
+             part.streams_size(), part.has_notifies() ? "notifies" : "events", part.events_size());
 }
 
 std::string root_text(const pb::ModelDef& model) {
