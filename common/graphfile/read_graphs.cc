@@ -75,7 +75,7 @@ class GraphReader {
                           value_names, graph));
     }
     SLUICE_TRY(add_facts(row, graph));
-    SLUICE_TRY(read_schedule(row, strings_, tables_, graph, budget_));
+    SLUICE_TRY(read_schedule(row, strings_, tables_, graph, budget_, text_budget_));
     SLUICE_TRY(add_notes(names, graph));
     return add_origins(names, graph);
   }

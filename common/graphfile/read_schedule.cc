@@ -102,8 +102,9 @@ Result<void> read_capacities(const fb::Graph& row, const FileTables& tables, Gra
 }  // namespace
 
 Result<void> read_schedule(const fb::Graph& row, const std::vector<std::string_view>& strings,
-                           const FileTables& tables, Graph& graph, Budget& budget) {
-  SLUICE_TRY(read_streams(row, strings, graph, budget));
+                           const FileTables& tables, Graph& graph, Budget& budget,
+                           Budget& text_budget) {
+  SLUICE_TRY(read_streams(row, strings, graph, text_budget));
   SLUICE_TRY(read_memories(row, strings, graph, budget));
   SLUICE_TRY(read_buffers(row, tables, graph, budget));
   SLUICE_TRY(read_live_ranges(row, graph, budget));

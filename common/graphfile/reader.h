@@ -70,9 +70,10 @@ Result<void> read_requirements(const fb::File& file, const std::vector<std::stri
 Result<Dim> read_dim(const fb::Dim& row, const FileTables& tables, const Module& module);
 
 // Reads the facts of a graph's schedule: streams, buffers and places of values. strings: the
-// file's. The nodes' own are read with them.
+// file's, which text_budget is of. The nodes' own are read with them.
 Result<void> read_schedule(const fb::Graph& row, const std::vector<std::string_view>& strings,
-                           const FileTables& tables, Graph& graph, Budget& budget);
+                           const FileTables& tables, Graph& graph, Budget& budget,
+                           Budget& text_budget);
 
 // Fills the graphs. Names: by graph, null for none.
 Result<void> read_graphs(const fb::File& file, const fb::Names& names, const FileTables& tables,

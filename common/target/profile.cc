@@ -91,6 +91,11 @@ class ProfileReader {
     read_optional_int("tasks_per_node", out.tasks_per_node, kTasksPerNode);
     read_optional_int("max_streams", out.max_streams, kStreamLimit);
     read_optional_int("max_tasks_per_stream", out.max_tasks, kStreamLimit);
+    if (out.max_tasks > 0 && out.max_tasks <= kReservedTasks)
+      shape_mismatch(
+          fmt::format("'max_tasks_per_stream' is {}, it must be 0 or above {}, which the "
+                      "device keeps for itself",
+                      out.max_tasks, kReservedTasks));
     read_optional("huge_stream", out.has_huge_stream);
     read_optional_int("max_events", out.max_events, kStreamLimit);
     read_optional_int("max_notifies", out.max_notifies, kStreamLimit);

@@ -32,6 +32,9 @@ struct DescribedEngine {
   EngineStreams streams = {};  // absent in a file: these, and each member
 };
 
+// Tasks that a device with a limit keeps of each stream for itself: 7 at its start, 20 at its end.
+inline constexpr int64_t kReservedTasks = 27;
+
 // What a device has of streams; 0: there is no limit. Absent in a file: these.
 struct StreamLimits {
   bool are_by_engine = false;  // the compiler chooses streams by engine; otherwise one for all

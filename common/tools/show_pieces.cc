@@ -1,5 +1,6 @@
 // Says of each Concat and Split of a schedule whether it has a task, and why; of each of several
 // streams how much it does; and what passes noted.
+#include "common/base/readable_text.h"
 #include "common/ops/pieces.h"
 #include "common/tools/aligned_rows.h"
 #include "common/tools/show.h"
@@ -68,7 +69,7 @@ std::string streams_text(const Graph& graph) {
   }
   std::vector<Row> rows = {{"stream", "tasks", "waits", "records"}};
   for (size_t i = 0; i < counts.size(); ++i) {
-    rows.push_back({graph.streams[i], fmt::format("{}", counts[i].tasks),
+    rows.push_back({readable_text(graph.streams[i]), fmt::format("{}", counts[i].tasks),
                     fmt::format("{}", counts[i].waits), fmt::format("{}", counts[i].records)});
   }
   return aligned(rows);
@@ -76,7 +77,7 @@ std::string streams_text(const Graph& graph) {
 
 std::string notes_text(const Graph& graph) {
   std::string text;
-  for (const std::string& note : graph.notes) text += note + "\n";
+  for (const std::string& note : graph.notes) text += readable_text(note) + "\n";
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/base/readable_text.h"
 #include "common/text/names.h"
 #include "common/tools/aligned_rows.h"
 #include "common/tools/show.h"
@@ -27,8 +28,11 @@ class ScheduleTable {
     std::vector<Row> rows = {
         {"task", "stream", "waits", "records", "engine", "op", "node", "writes", "reads"}};
     for (const Node& node : graph_.nodes()) rows.push_back(row(node));
-    return fmt::format("{}: {} tasks, streams: {}, buffers: {}\n", graph_.name(), tasks_,
-                       fmt::join(graph_.streams, ", "), graph_.buffers.size()) +
+    std::string streams;
+    for (const std::string& name : graph_.streams)
+      streams += (streams.empty() ? "" : ", ") + readable_text(name);
+    return fmt::format("{}: {} tasks, streams: {}, buffers: {}\n", graph_.name(), tasks_, streams,
+                       graph_.buffers.size()) +
            aligned(rows);
   }
 
@@ -53,7 +57,7 @@ class ScheduleTable {
     const bool has_stream =
         placement.stream >= 0 && static_cast<size_t>(placement.stream) < graph_.streams.size();
     return {placement.no_task ? "-" : fmt::format("{}", tasks_++),
-            has_stream ? graph_.streams[static_cast<size_t>(placement.stream)] : "",
+            has_stream ? readable_text(graph_.streams[static_cast<size_t>(placement.stream)]) : "",
             listed(placement.waits),
             listed(placement.records),
             placement.no_task ? "" : std::string(engine_name(placement.engine)),

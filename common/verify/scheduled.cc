@@ -63,9 +63,9 @@ class ScheduleChecker {
     for (const EventWait& wait : placement.waits) check_wait(node, wait);
     for (const uint32_t event : placement.records) {
       if (event >= records_)
-        findings_.add("{}: records event {}, of {}: they are numbered from 0", node.label(), event,
-                      records_);
-      recorded_[event].push_back({placement.stream});
+        findings_.add("{}: records event {}, and there are {} records: events are numbered from 0",
+                      node.label(), event, records_);
+      recorded_[event].push_back({placement.stream, &node});
     }
   }
 
@@ -78,8 +78,8 @@ class ScheduleChecker {
       next = event + 1;
       for (const Record& record : records) {
         if (graph_.has_notifies && record.waits != 1)
-          findings_.add("{}: {} tasks wait for a record of notify {}, expected 1",
-                        graph_label(graph_), record.waits, event);
+          findings_.add("{}: {} tasks wait for its record of notify {}, expected 1",
+                        record.node->label(), record.waits, event);
       }
     }
   }
@@ -123,7 +123,10 @@ class ScheduleChecker {
       const bool is_sorted = i == 0 || buffer.live[i - 1].stream < range.stream;
       if (range.stream >= graph_.streams.size() || range.first > range.last ||
           range.last >= tasks_ || !is_sorted)
-        findings_.add("{}: a live range of buffer b{} makes no sense", graph_label(graph_), id);
+        findings_.add(
+            "{}: a live range of buffer b{} makes no sense: expected streams in the order "
+            "of their lines, and tasks that there are",
+            graph_label(graph_), id);
     }
   }
 
@@ -392,6 +395,7 @@ class ScheduleChecker {
   size_t inputs_ = 0;  // without constants
   struct Record {
     int32_t stream;
+    const Node* node;
     uint32_t waits = 0;  // number of tasks
   };
   std::map<uint32_t, std::vector<Record>> recorded_;  // by event, in the order of tasks

@@ -108,7 +108,9 @@ Result<CompileJob> job_of(const Record& record, Store& store, const std::string&
       SLUICE_ASSIGN(value, write_content(value, store, folder + "/" + name));
     }
     const auto i = static_cast<size_t>(stage - kStageNames.begin());
-    job.arguments[i].push_back(fmt::format("--{}={}", name, value));
+    const OptionRow* row = find_option(name);
+    job.arguments[i].push_back(row == nullptr ? fmt::format("--{}={}", name, value)
+                                              : option_argument(*row, value));
   }
   return job;
 }

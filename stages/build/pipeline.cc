@@ -1,6 +1,7 @@
 #include "common/ir/fixed.h"
 #include "stages/build/build.h"
 #include "stages/build/passes/passes.h"
+#include "stages/build/streams/stream_options.h"
 
 namespace sluice {
 namespace {
@@ -53,7 +54,10 @@ constexpr Pass kPasses[] = {
 std::span<const Pass> build_passes() { return kPasses; }
 
 Result<Module> schedule(Module module, const Options& options, std::vector<PassReport>& report) {
-  if (module.level == Level::kScheduled) return module;
+  if (module.level == Level::kScheduled) {
+    SLUICE_TRY(check_stream_limits(module.root(), options));
+    return module;
+  }
   SLUICE_TRY(check_sizes(module.root()));
   SLUICE_ASSIGN(const std::vector<PassReport> passes, run_passes(module, kPasses, options));
   report.insert(report.end(), passes.begin(), passes.end());

@@ -27,7 +27,8 @@ from store_test import make_model
 MODELS, BATCH = 50, 8
 # Options of compiles that are drawn, each with the value that it has then.
 DRAWN = {"denormals": "ieee", "math": "high_precision", "stable-order": "on", "symbolic": "off",
-         "opt-level": "O0", "skip": ["optimize:fuse-elementwise"], "dim": ["N=2"]}
+         "opt-level": "O0", "skip": ["optimize:fuse-elementwise"], "dim": ["N=2"],
+         "enable-single-stream": True, "sync": "notify"}
 OPTIONS = [{}, {"denormals": "ieee"}, {"dim": ["N=2"]}, {"math": "high_precision"}]
 
 

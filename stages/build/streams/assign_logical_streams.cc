@@ -94,7 +94,9 @@ class LogicalStreams {
     return !user_label(subgraph.call->placement.stream_label).empty();
   }
 
+  // Those that are taken: labels of the user, and the stream of tasks without one.
   void find_user_labels() {
+    user_labels_.emplace(kMainStream);
     const auto add = [&](const Node& node) {
       const std::string_view label = user_label(node.placement.stream_label);
       if (!label.empty()) user_labels_.emplace(label);
@@ -170,7 +172,7 @@ class LogicalStreams {
     for (Node& node : subgraph.nodes()) {
       const int32_t group = node.placement.parallel_group;
       if (group < 0) continue;
-      const std::string name = fmt::format("parallel_group.{}", group);
+      const std::string name = fmt::format("parallel group {}", group);
       changed = choose(node, new_stream(name, fmt::format("parallel group {}", group))) || changed;
     }
     return changed;

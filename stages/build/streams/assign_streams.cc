@@ -11,8 +11,6 @@
 namespace sluice {
 namespace {
 
-constexpr std::string_view kMainStream = "main";
-
 bool copies(const Node& node) {
   if (node.placement.kernel >= 0) return false;
   const bool appends = node.op() == Op::kConcat && append_axis(node.output());

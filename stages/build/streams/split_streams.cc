@@ -8,8 +8,8 @@
 //
 // Legal because every task still begins after those before it in its stream, through one wait more.
 // A node is given to the device as several tasks (the profile's or its engine's number), and so is
-// each wait and record. A stream is full when kReserved more would not fit: the device's own at its
-// start and end. A node with bodies begins no stream. A profile may let the only stream of a part
+// each wait and record. A stream is full when kReservedTasks more would not fit: the device's own
+// at its start and end. Control flow begins no stream. A profile may let the only stream of a part
 // have any number of tasks (huge_stream).
 //
 // Must run after insert-events, and before events are reused.
@@ -25,8 +25,6 @@
 
 namespace sluice {
 namespace {
-
-constexpr int64_t kReserved = 7 + 20;
 
 class StreamSplitter {
  public:
@@ -54,10 +52,19 @@ class StreamSplitter {
     int64_t tasks = 0;
   };
 
-  int64_t tasks_of_node(const Node& node) const {
-    const EngineRow* row = table_.find(node.placement.engine);
-    const int64_t own = row == nullptr ? 0 : row->streams.tasks_per_node;
-    return own > 0 ? own : profile_.streams.tasks_per_node;
+  // Control flow begins no stream.
+  static bool may_begin_stream(const Node& task) {
+    return task.op() == Op::kFused || task.bodies().empty();
+  }
+
+  Result<void> check_tasks(int64_t tasks, const Node& last) const {
+    const int64_t needed = tasks + kReservedTasks, limit = profile_.streams.max_tasks;
+    if (needed <= limit) return {};
+    return make_error(ErrorCode::kLimit,
+                      "{}: its stream needs {} tasks up to here, of which the device keeps {}, and "
+                      "cannot be split before; device profile '{}' has {}",
+                      last.label(), needed, kReservedTasks, profile_.name, limit)
+        .with_hint("choose a device profile with more max_tasks_per_stream");
   }
 
   // Gives each task a piece of its stream.
@@ -71,9 +78,11 @@ class StreamSplitter {
       uint32_t& piece = open[static_cast<size_t>(task.placement.stream)];
       const auto events =
           static_cast<int64_t>(task.placement.waits.size() + task.placement.records.size());
-      const int64_t tasks = tasks_of_node(task) + events;
-      const bool is_full = pieces_[piece].tasks + tasks + kReserved > profile_.streams.max_tasks;
-      if (is_full && pieces_[piece].last != kNone && task.bodies().empty()) {
+      const int64_t tasks = tasks_of_node(task, profile_, table_) + events;
+      // One task is for a record that the next piece waits for.
+      const bool is_full =
+          pieces_[piece].tasks + tasks + 1 + kReservedTasks > profile_.streams.max_tasks;
+      if (is_full && pieces_[piece].last != kNone && may_begin_stream(task)) {
         pieces_.push_back({.stream = pieces_[piece].stream,
                            .number = pieces_[piece].number + 1,
                            .before = piece,
@@ -83,10 +92,7 @@ class StreamSplitter {
       pieces_[piece].tasks += tasks;
       pieces_[piece].last = position;
       piece_of_.push_back(piece);
-      SLUICE_TRY(check_limit(
-          graph_, profile_, fmt::format("tasks in one stream up to {}", task.label()),
-          static_cast<size_t>(pieces_[piece].tasks + kReserved), profile_.streams.max_tasks,
-          "no stream can begin between them: choose another device profile"));
+      SLUICE_TRY(check_tasks(pieces_[piece].tasks, task));
     }
     return {};
   }
