@@ -153,12 +153,5 @@ TEST_F(GraphEvalTest, IntoPlannedMemory) {
             ErrorCode::kBadShape);
 }
 
-TEST_F(GraphEvalTest, MissingKernelNamesTheNode) {
-  const Node& call = graph.add_node(Op::kCall, {});
-  const auto run = evaluate_node_into(call, {}, {});
-  EXPECT_EQ(run.error().code, ErrorCode::kNotEvaluable);
-  EXPECT_THAT(run.error().message, testing::HasSubstr("(Call)"));
-}
-
 }  // namespace
 }  // namespace sluice
