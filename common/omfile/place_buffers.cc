@@ -1,70 +1,36 @@
 #include "common/omfile/place_buffers.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
-#include <set>
+
+#include "common/omfile/holes.h"
 
 namespace sluice {
 namespace {
 
-// The free ranges below the end of the arena.
-class Holes {
+// An arena that grows.
+class Arena {
  public:
   uint64_t take(uint64_t bytes) {
-    const auto fit = by_size_.lower_bound({bytes, 0});
-    if (fit == by_size_.end()) return grow(bytes);
-    const auto [size, offset] = *fit;
-    erase(offset, size);
-    if (size > bytes) insert(offset + bytes, size - bytes);
+    const auto fit = holes_.by_size().lower_bound({bytes, 0});
+    if (fit == holes_.by_size().end()) return grow(bytes);
+    const uint64_t offset = fit->second;
+    holes_.take(*fit, offset, bytes);
     return offset;
   }
-
-  void give(uint64_t offset, uint64_t bytes) {
-    const auto after = by_offset_.find(offset + bytes);
-    if (after != by_offset_.end()) {
-      bytes += after->second;
-      erase(after->first, after->second);
-    }
-    const auto next = by_offset_.lower_bound(offset);
-    if (next != by_offset_.begin()) {
-      const auto [before, size] = *std::prev(next);
-      if (before + size == offset) {
-        erase(before, size);
-        offset = before;
-        bytes += size;
-      }
-    }
-    insert(offset, bytes);
-  }
-
+  void give(uint64_t offset, uint64_t bytes) { holes_.give(offset, bytes); }
   uint64_t end() const { return end_; }
 
  private:
-  // Extends the arena. A hole at its end is used up first.
+  // A hole at its end is used up first.
   uint64_t grow(uint64_t bytes) {
-    uint64_t offset = end_;
-    if (!by_offset_.empty()) {
-      const auto [last, size] = *by_offset_.rbegin();
-      if (last + size == end_) {
-        offset = last;
-        erase(last, size);
-      }
-    }
-    end_ = offset + bytes;
-    return offset;
-  }
-  void insert(uint64_t offset, uint64_t size) {
-    by_offset_[offset] = size;
-    by_size_.insert({size, offset});
-  }
-  void erase(uint64_t offset, uint64_t size) {
-    by_size_.erase({size, offset});
-    by_offset_.erase(offset);
+    const Holes::Hole last = holes_.ending_at(end_);
+    if (last.first > 0) holes_.take(last, last.second, last.first);
+    end_ = last.second + bytes;
+    return last.second;
   }
 
-  std::map<uint64_t, uint64_t> by_offset_;           // size by offset
-  std::set<std::pair<uint64_t, uint64_t>> by_size_;  // size and offset
+  Holes holes_;  // below its end
   uint64_t end_ = 0;
 };
 
@@ -80,16 +46,16 @@ uint64_t place_buffers(std::span<Buffer> buffers) {
   });
   std::stable_sort(ends.begin(), ends.end(),
                    [&](uint32_t a, uint32_t b) { return buffers[a].last < buffers[b].last; });
-  Holes holes;
+  Arena arena;
   size_t ended = 0;
   for (const uint32_t start : starts) {
     for (; buffers[ends[ended]].last < buffers[start].first; ++ended) {
       const Buffer& buffer = buffers[ends[ended]];
-      if (buffer.bytes > 0) holes.give(buffer.offset, buffer.bytes);
+      if (buffer.bytes > 0) arena.give(buffer.offset, buffer.bytes);
     }
-    buffers[start].offset = buffers[start].bytes == 0 ? 0 : holes.take(buffers[start].bytes);
+    buffers[start].offset = buffers[start].bytes == 0 ? 0 : arena.take(buffers[start].bytes);
   }
-  return holes.end();
+  return arena.end();
 }
 
 }  // namespace sluice

@@ -152,6 +152,7 @@ class PlanChecker {
   void check_buffers() {
     if (!have_streams()) return;
     find_known();
+    find_held_until();
     for (size_t id = 0; id < graph_.buffers.size(); ++id) {
       const MemoryBuffer& buffer = graph_.buffers[id];
       if (!has_real_tasks(buffer)) continue;
@@ -239,32 +240,45 @@ class PlanChecker {
         records[event].push_back({{stream, position + 1}, now[stream], {}});
       }
     }
-    for (size_t stream = 0; stream < positions_.size(); ++stream)
-      if (!positions_[stream].empty()) by_end_.push_back(stream);
-    std::ranges::sort(by_end_, std::ranges::greater(),
-                      [this](size_t stream) { return positions_[stream].back(); });
   }
 
-  // Returns the tasks from the first that needs the buffer up to the one before which every stream
-  // knows that all of them are done, or to the end of those that never know.
-  TaskRange held_tasks(const MemoryBuffer& buffer) const {
-    TaskRange held = hull_of(buffer.live);
-    if (buffer.memory != MemoryClass::kArena) return {};
-    if (graph_.streams.size() < 2 || buffer.live.empty()) return held;
-    for (const size_t stream : by_end_) {
-      const std::vector<uint32_t>& positions = positions_[stream];
-      if (positions.back() <= held.last) break;
-      const auto is_unaware = [&](uint32_t position) {
-        return std::ranges::any_of(buffer.live, [&](const LiveRange& range) {
-          return stream == range.stream ? position <= range.last
-                                        : end_known(known_[position], range.stream) <= range.last;
-        });
-      };
-      auto next = std::ranges::upper_bound(positions, held.last);
-      if (next != positions.begin() && !is_unaware(*(next - 1))) continue;  // nor is a later one
-      next = std::partition_point(next, positions.end(), is_unaware);
-      held.last = std::max(held.last, (next == positions.end() ? positions.back() + 1 : *next) - 1);
+  // Finds for each task the last one before which some stream does not know that it is done: of a
+  // stream that never knows, its last one.
+  void find_held_until() {
+    held_until_.assign(tasks_.size(), 0);
+    for (size_t stream = 0; stream < positions_.size(); ++stream) {
+      if (!positions_[stream].empty()) tell(stream);
     }
+  }
+
+  // Tells a stream of the tasks of all, each where it first knows of it.
+  void tell(size_t stream) {
+    std::vector<size_t> told(positions_.size(), 0);  // by stream: how many of its tasks
+    const auto tell_of = [&](size_t other, uint32_t end, uint32_t before) {
+      for (; told[other] < positions_[other].size(); ++told[other]) {
+        const uint32_t done = positions_[other][told[other]];
+        if (done >= end) return;
+        held_until_[done] = std::max(held_until_[done], before - 1);
+      }
+    };
+    const std::vector<uint32_t>* known = nullptr;
+    for (const uint32_t position : positions_[stream]) {
+      tell_of(stream, position, position);
+      if (known_[position].get() == known) continue;
+      known = known_[position].get();
+      for (size_t other = 0; other < told.size(); ++other)
+        if (other != stream) tell_of(other, (*known)[other], position);
+    }
+    for (size_t other = 0; other < told.size(); ++other)
+      tell_of(other, UINT32_MAX, positions_[stream].back() + 1);
+  }
+
+  TaskRange held_tasks(const MemoryBuffer& buffer) const {
+    if (buffer.memory != MemoryClass::kArena) return {};
+    TaskRange held = hull_of(buffer.live);
+    if (graph_.streams.size() < 2) return held;
+    for (const LiveRange& range : buffer.live)
+      held.last = std::max(held.last, held_until_[range.last]);
     return held;
   }
 
@@ -311,7 +325,7 @@ class PlanChecker {
   std::vector<int64_t> made_;                     // by value: its last task; -1: none makes it
   std::vector<std::vector<uint32_t>> positions_;  // by stream, ascending
   std::vector<Known> known_;                      // by position
-  std::vector<size_t> by_end_;                    // streams with tasks, the last to end first
+  std::vector<uint32_t> held_until_;              // by position
 };
 
 }  // namespace

@@ -38,7 +38,8 @@ TypeId capacity_of(const Value& value) {
 
 class BufferAssigner {
  public:
-  BufferAssigner(Graph& graph, const NoReuse& no_reuse) : graph_(graph), shared_(graph, no_reuse) {
+  BufferAssigner(Graph& graph, const NoReuse& no_reuse)
+      : graph_(graph), shared_(graph, no_reuse), held_(shared_.order()) {
     uint32_t count = 0;
     inputs_.resize(graph.value_limit(), 0);
     for (const Value* input : graph.inputs())
@@ -89,13 +90,14 @@ class BufferAssigner {
     if (buffer.memory != MemoryClass::kWeights) {
       for (const auto& [stream, range] : bytes.live) buffer.live.push_back(range);
     }
-    if (buffer.memory == MemoryClass::kArena) buffer.held = held_tasks(buffer, shared_.order());
+    if (buffer.memory == MemoryClass::kArena) buffer.held = held_.of(buffer);
     graph_.buffers.push_back(std::move(buffer));
     return static_cast<int32_t>(graph_.buffers.size() - 1);
   }
 
   Graph& graph_;
   SharedValues shared_;
+  HeldTasks held_;
   std::vector<uint32_t> inputs_;  // by value id: the index among inputs that are no constants
   std::vector<int32_t> buffers_;  // by representative of those that share bytes; -1: none yet
 };

@@ -72,11 +72,7 @@ class ArenaPlanner {
  public:
   // memory: the index of the class among Graph::memories; limits: its limits.
   ArenaPlanner(Graph& graph, uint32_t memory, MemoryClassLimits limits, int64_t threads)
-      : graph_(graph),
-        memory_(memory),
-        limits_(std::move(limits)),
-        threads_(threads),
-        order_(graph) {}
+      : graph_(graph), memory_(memory), limits_(std::move(limits)), threads_(threads) {}
 
   Result<void> run() {
     if (!find_buffers() || buffers_.empty()) return {};
@@ -125,9 +121,10 @@ class ArenaPlanner {
   Result<OffsetPlan> smallest_plan(uint64_t live_bytes) {
     SLUICE_ASSIGN(ChosenPlan chosen,
                   plan_offsets(ranges(), {.enough = live_bytes, .threads = threads_}));
-    if (order_.stream_count() <= 1 || chosen.plan.arena_bytes <= live_bytes)
+    if (graph_.streams.size() <= 1 || chosen.plan.arena_bytes <= live_bytes ||
+        buffers_.size() > kMaxStreamBuffers)
       return std::move(chosen.plan);
-    OffsetPlan by_pairs = plan_streams(buffers_, order_);
+    OffsetPlan by_pairs = plan_streams(buffers_, HappensBefore(graph_));
     const uint64_t pairs = by_pairs.pairs + chosen.plan.pairs;
     OffsetPlan& best = by_pairs.arena_bytes < chosen.plan.arena_bytes ? by_pairs : chosen.plan;
     best.pairs = pairs;
@@ -145,7 +142,6 @@ class ArenaPlanner {
   const uint32_t memory_;
   const MemoryClassLimits limits_;
   const int64_t threads_;
-  HappensBefore order_;
   std::vector<StreamBuffer> buffers_;
   std::vector<size_t> ids_;  // of the graph's buffers
 };

@@ -19,6 +19,8 @@ constexpr Planner kPlanners[] = {
     {"exact", plan_exact, 2},
 };
 
+constexpr uint64_t kMaxArena = INT64_MAX;
+
 // Below this number, planners end sooner than threads begin.
 constexpr size_t kBuffersForThreads = 1000;
 
@@ -36,8 +38,10 @@ Result<ChosenPlan> plan_offsets(const std::vector<Buffer>& buffers, const PlanLi
   ChosenPlan chosen;
   chosen.live_bytes = chosen.bound = live_peak(buffers).bytes;
   PlanRequest request{.buffers = with_dense_tasks(buffers),
-                      .enough = std::max(limits.enough, chosen.live_bytes),
+                      .enough = std::clamp(limits.enough, chosen.live_bytes, kMaxArena),
                       .visits = limits.visits};
+  // The quickest planner goes ahead: others stop where they cannot be better.
+  request.best_bytes = std::max(plan_best_fit_by_time(request).arena_bytes, request.enough) + 1;
   uint64_t pairs = 0;
   std::span<const Planner> left = planners();
   while (!left.empty() && request.best_bytes > request.enough) {

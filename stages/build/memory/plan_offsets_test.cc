@@ -70,6 +70,7 @@ TEST(PlanOffsets, EndWhereAnArenaIsEnough) {
   const ChosenPlan first = plan_offsets(buffers, {.enough = UINT64_MAX / 2}).value();
   EXPECT_LE(plan_of(buffers).arena_bytes, first.plan.arena_bytes);
   EXPECT_LE(first.plan.pairs, plan_offsets(buffers).value().plan.pairs);
+  EXPECT_EQ(plan_of(buffers, {.enough = UINT64_MAX}).offsets, first.plan.offsets);
 }
 
 // Times may be any numbers, the sum of sizes almost 2^63.

@@ -143,7 +143,6 @@ LivePeak stream_peak(std::span<const StreamBuffer> buffers) {
 }
 
 OffsetPlan plan_streams(std::span<const StreamBuffer> buffers, const HappensBefore& order) {
-  if (buffers.size() > kMaxStreamBuffers) return {};
   return StreamPlanner(buffers, order).run();
 }
 

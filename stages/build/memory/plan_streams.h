@@ -25,8 +25,8 @@ inline constexpr size_t kMaxStreamBuffers = 16'384;
 // Places buffers one by one, each at the best gap among those placed that may be live together with
 // it, in several orders (by size, size times conflicts, conflicts, time), and keeps the smallest
 // arena. Two buffers may be live together unless one is free before the other begins: each task
-// that needs it is done before each task that first needs the other, in every stream. Has no plan
-// for more than kMaxStreamBuffers. O(B^2) for each order.
+// that needs it is done before each task that first needs the other, in every stream. Buffers are
+// no more than kMaxStreamBuffers. O(B^2) for each order.
 OffsetPlan plan_streams(std::span<const StreamBuffer> buffers, const HappensBefore& order);
 
 // Returns what no arena of these buffers can go below: the maximum of live bytes over all tasks, a

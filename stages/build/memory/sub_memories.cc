@@ -46,7 +46,9 @@ SubMemoryPlan plan_sub_memories(const std::vector<Buffer>& buffers, uint64_t lar
   SubMemoryPlan best;
   uint64_t best_bytes = UINT64_MAX;
   for (const auto plan : kSubMemoryPlanners) {
-    SubMemoryPlan found = close_gaps(buffers, plan(request), largest);
+    const OffsetPlan offsets = plan(request);
+    if (offsets.offsets.empty()) continue;  // it would have taken too long
+    SubMemoryPlan found = close_gaps(buffers, offsets, largest);
     const uint64_t bytes =
         std::accumulate(found.sub_memories.begin(), found.sub_memories.end(), uint64_t{0});
     if (bytes >= best_bytes) continue;

@@ -22,22 +22,22 @@ int32_t* TaskClocks::own_clock(uint32_t position) {
   const int32_t before =
       before_[position] < 0 ? -1 : clock_of_[static_cast<size_t>(before_[position])];
   if (shared < 0 || shared == before) {
-    const size_t begin = clocks_.size();
-    clocks_.resize(begin + streams_, -1);
-    if (shared >= 0)
-      std::copy_n(clocks_.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(shared) * streams_),
-                  streams_, clocks_.begin() + static_cast<ptrdiff_t>(begin));
-    clock_of_[position] = static_cast<int32_t>(begin / streams_);
+    auto clock = std::make_unique_for_overwrite<int32_t[]>(streams_);
+    if (shared < 0) {
+      std::fill_n(clock.get(), streams_, -1);
+    } else {
+      std::ranges::copy(known_by(position), clock.get());
+    }
+    clock_of_[position] = static_cast<int32_t>(clocks_.size());
+    clocks_.push_back(std::move(clock));
   }
-  return &clocks_[static_cast<size_t>(clock_of_[position]) * streams_];
+  return clocks_[static_cast<size_t>(clock_of_[position])].get();
 }
 
 void TaskClocks::wait_for(uint32_t earlier) {
   int32_t* const clock = own_clock(static_cast<uint32_t>(stream_of_.size() - 1));
-  if (const int32_t other = clock_of_[earlier]; other >= 0) {
-    const int32_t* const known = &clocks_[static_cast<size_t>(other) * streams_];
-    for (size_t s = 0; s < streams_; ++s) clock[s] = std::max(clock[s], known[s]);
-  }
+  const std::span<const int32_t> known = known_by(earlier);
+  for (size_t s = 0; s < known.size(); ++s) clock[s] = std::max(clock[s], known[s]);
   int32_t& done = clock[stream_of_[earlier]];
   done = std::max(done, static_cast<int32_t>(earlier));
 }
@@ -56,10 +56,6 @@ HappensBefore::HappensBefore(const Graph& graph) : clocks_(graph.streams.size())
     for (const uint32_t event : placement.records) recorded[event].push_back(position);
     ++position;
   }
-  for (uint32_t stream = 0; stream < stream_count(); ++stream)
-    if (!positions(stream).empty()) by_end_.push_back(stream);
-  std::ranges::sort(by_end_, std::ranges::greater(),
-                    [this](uint32_t stream) { return positions(stream).back(); });
 }
 
 }  // namespace sluice

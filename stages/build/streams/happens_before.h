@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -30,22 +31,29 @@ class TaskClocks {
   // need be. Its own stream counts.
   int64_t last_done(uint32_t stream, uint32_t position) const {
     if (stream == stream_of_[position]) return before_[position];
+    const std::span<const int32_t> known = known_by(position);
+    return known.empty() ? -1 : known[stream];
+  }
+  // Returns the same for all streams, but that of its own does not count; empty: of none.
+  std::span<const int32_t> known_by(uint32_t position) const {
     const int32_t clock = clock_of_[position];
-    return clock < 0 ? -1 : clocks_[static_cast<size_t>(clock) * streams_ + stream];
+    if (clock < 0) return {};
+    return {clocks_[static_cast<size_t>(clock)].get(), streams_};
   }
   uint32_t stream_of(uint32_t position) const { return stream_of_[position]; }
   std::span<const uint32_t> positions(uint32_t stream) const { return by_stream_[stream]; }
   uint32_t stream_count() const { return static_cast<uint32_t>(streams_); }
+  uint32_t task_count() const { return static_cast<uint32_t>(stream_of_.size()); }
 
  private:
   int32_t* own_clock(uint32_t position);
 
   size_t streams_;
-  std::vector<uint32_t> stream_of_;               // by position
-  std::vector<int32_t> before_;                   // by position: the task before in its stream, -1
-  std::vector<int32_t> clock_of_;                 // by position: into clocks_, -1 knows nothing
-  std::vector<int32_t> clocks_;                   // by clock and other stream: its last task done
-  std::vector<std::vector<uint32_t>> by_stream_;  // positions, ascending
+  std::vector<uint32_t> stream_of_;  // by position
+  std::vector<int32_t> before_;      // by position: the task before in its stream, -1
+  std::vector<int32_t> clock_of_;    // by position: into clocks_, -1 knows nothing
+  std::vector<std::unique_ptr<int32_t[]>> clocks_;  // each by other stream: its last task done
+  std::vector<std::vector<uint32_t>> by_stream_;    // positions, ascending
 };
 
 class HappensBefore {
@@ -57,18 +65,17 @@ class HappensBefore {
   int64_t last_done(uint32_t stream, uint32_t position) const {
     return clocks_.last_done(stream, position);
   }
+  std::span<const int32_t> known_by(uint32_t position) const { return clocks_.known_by(position); }
   // Returns whether the task at `a` is done before that at `b` begins.
   bool is_before(uint32_t a, uint32_t b) const { return last_done(stream_of(a), b) >= a; }
 
   uint32_t stream_of(uint32_t position) const { return clocks_.stream_of(position); }
   std::span<const uint32_t> positions(uint32_t stream) const { return clocks_.positions(stream); }
   uint32_t stream_count() const { return clocks_.stream_count(); }
-  // Returns the streams that have tasks, the one whose last task is last first.
-  std::span<const uint32_t> by_end() const { return by_end_; }
+  uint32_t task_count() const { return clocks_.task_count(); }
 
  private:
   TaskClocks clocks_;
-  std::vector<uint32_t> by_end_;
 };
 
 }  // namespace sluice

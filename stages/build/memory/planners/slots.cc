@@ -6,6 +6,8 @@
 #include <queue>
 #include <set>
 
+#include "stages/build/memory/planners/orders.h"
+
 namespace sluice {
 namespace {
 
@@ -43,18 +45,6 @@ class Slots {
   std::set<std::pair<uint64_t, uint32_t>> free_;  // bytes and slot
 };
 
-std::vector<uint32_t> ids_by_time(const std::vector<Buffer>& buffers) {
-  std::vector<uint32_t> ids;
-  for (uint32_t id = 0; id < buffers.size(); ++id) {
-    if (buffers[id].bytes > 0) ids.push_back(id);
-  }
-  std::stable_sort(ids.begin(), ids.end(), [&](uint32_t a, uint32_t b) {
-    const Buffer &x = buffers[a], &y = buffers[b];
-    return x.first < y.first || (x.first == y.first && x.bytes > y.bytes);
-  });
-  return ids;
-}
-
 }  // namespace
 
 OffsetPlan plan_slots(const std::vector<Buffer>& buffers, const SlotRule& rule) {
@@ -62,7 +52,7 @@ OffsetPlan plan_slots(const std::vector<Buffer>& buffers, const SlotRule& rule) 
   std::priority_queue<End, std::vector<End>, std::greater<>> ends;
   Slots slots(rule);
   std::vector<uint32_t> slot_of(buffers.size(), 0);
-  for (const uint32_t id : ids_by_time(buffers)) {
+  for (const uint32_t id : sorted_ids(buffers, begins_before)) {
     for (; !ends.empty() && ends.top().first < buffers[id].first; ends.pop())
       slots.release(ends.top().second);
     slot_of[id] = slots.take(buffers[id].bytes);
