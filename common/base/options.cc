@@ -64,7 +64,9 @@ constexpr std::array kTable = {
     OptionRow{"enable-single-stream", kSemantic, "off", "all tasks of a part run in one stream",
               "on|off", -1, 0, true},
     OptionRow{"multi-stream-parallel-mode", kSemantic, "",
-              "cv: a stream for each engine, whatever the device profile says", "cv"},
+              "how tasks are spread over streams: cv, one for each engine; LoadBalance:N, over N; "
+              "MainStream:N, the longest path in the first of N",
+              "cv|LoadBalance:1..64|MainStream:1..64"},
     OptionRow{"sync", kSemantic, "event",
               "event: several tasks may wait for a record; notify: exactly one does",
               "event|notify"},
@@ -207,6 +209,22 @@ bool names_file(std::string_view option) {
   return std::find(std::begin(kNames), std::end(kNames), option) != std::end(kNames);
 }
 
+// Returns whether a choice that ends in a range, "NAME:1..64", accepts the value.
+bool is_within(std::string_view choice, std::string_view value) {
+  const size_t colon = choice.find(':');
+  if (colon == std::string_view::npos || !value.starts_with(choice.substr(0, colon + 1)))
+    return false;
+  const auto number = [](std::string_view digits) -> int64_t {
+    int64_t parsed = -1;
+    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
+    return code == std::errc() && end == digits.data() + digits.size() ? parsed : -1;
+  };
+  const std::string_view range = choice.substr(colon + 1);
+  const size_t dots = range.find("..");
+  const int64_t chosen = number(value.substr(colon + 1));
+  return chosen >= number(range.substr(0, dots)) && chosen <= number(range.substr(dots + 2));
+}
+
 Result<void> check_option_value(const OptionRow& row, std::string_view value) {
   if (row.maximum >= 0) {
     int64_t number = 0;
@@ -231,7 +249,7 @@ Result<void> check_option_value(const OptionRow& row, std::string_view value) {
   for (size_t begin = 0, end = 0; begin < row.choices.size(); begin = end + 1) {
     end = std::min(row.choices.find('|', begin), row.choices.size());
     const std::string_view choice = row.choices.substr(begin, end - begin);
-    if (choice == value) return {};
+    if (choice == value || is_within(choice, value)) return {};
     const bool last = end == row.choices.size();
     listed += std::string(listed.empty() ? "" : last ? " or " : ", ") + std::string(choice);
   }

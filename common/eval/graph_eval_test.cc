@@ -153,5 +153,11 @@ TEST_F(GraphEvalTest, IntoPlannedMemory) {
             ErrorCode::kBadShape);
 }
 
+TEST_F(GraphEvalTest, MissingKernelNamesTheNode) {
+  NodeRun run(Op::kUpsample, {f32({1, 1}, {1})});
+  EXPECT_EQ(run.error().code, ErrorCode::kNotEvaluable);
+  EXPECT_THAT(run.error().message, testing::HasSubstr("(Upsample)"));
+}
+
 }  // namespace
 }  // namespace sluice

@@ -141,7 +141,8 @@ class GraphBufferWriter {
       result.push_back(
           fb::CreateKernel(builder_, static_cast<uint32_t>(mentioned_.segments[kernel.object]),
                            entry, isa, kernel.blocks, kernel.scratch_bytes, kernel.multiply_adds,
-                           kernel.symbolic, multiply_add_symbols, kernel.multiply_adds_per_block));
+                           kernel.symbolic, multiply_add_symbols, kernel.multiply_adds_per_block, 0,
+                           kernel.cycles, kernel.nominal_multiply_adds));
     }
     return builder_.CreateVector(result);
   }

@@ -259,6 +259,8 @@ class TableReader {
         kernel.multiply_add_symbols.assign(row.multiply_add_symbols()->begin(),
                                            row.multiply_add_symbols()->end());
       kernel.multiply_adds_per_block = row.multiply_adds_per_block();
+      kernel.cycles = row.cycles();
+      kernel.nominal_multiply_adds = row.nominal_multiply_adds();
       tables_.kernels.push_back(module_.add_kernel(kernel));
     }
     return {};

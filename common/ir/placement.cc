@@ -83,6 +83,7 @@ std::string wait_text(const EventWait& wait) {
 }
 
 bool is_alike_for_users(const Placement& a, const Placement& b) {
+  if (!a.stream_label.is_chosen && !b.stream_label.is_chosen) return a == b;
   const auto with = [](const Placement& placement) {
     Placement changed = placement;
     if (changed.stream_label.is_chosen) changed.stream_label = {};

@@ -104,6 +104,9 @@ struct Kernel {
   // A launch has multiply_adds divided by this as blocks, at least 1 and at most `blocks`; 0 means
   // always `blocks`.
   uint64_t multiply_adds_per_block = 0;
+  // Estimated for one thread, at the nominal sizes; at others in proportion to multiply_adds.
+  uint64_t cycles = 0;
+  uint64_t nominal_multiply_adds = 0;  // of a symbolic kernel
   bool operator==(const Kernel&) const = default;
 };
 

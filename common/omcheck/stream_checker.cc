@@ -10,6 +10,7 @@
 
 #include "common/omcheck/footprint.h"
 #include "common/omfile/om_bindings.h"
+#include "common/omfile/om_events.h"
 #include "common/omfile/om_names.h"
 #include "fmt/format.h"
 
@@ -127,7 +128,7 @@ class StreamReplay {
   bool wait(const EventTask& task) {
     const int t = static_cast<int>(task.task);
     EventTasks& event = events_[part_.task_target(t)];
-    const size_t number = part_.task_record_size() == 0 ? 1 : part_.task_record(t);
+    const size_t number = awaited_record(part_, t);
     if (number == 0 || number > event.records.size()) return false;
     const EventTask& record = event.records[number - 1];
     past_[task.stream] =

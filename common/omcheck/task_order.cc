@@ -3,6 +3,8 @@
 #include <functional>
 #include <queue>
 
+#include "common/omfile/om_events.h"
+
 namespace sluice {
 namespace {
 
@@ -39,7 +41,7 @@ std::vector<Task> order_tasks(const pb::FixedPart& part) {
     next.pop();
     const uint32_t target = part.task_target(t);
     if (part.task_kind(t) == pb::TASK_WAIT) {
-      if (records[target] < (part.task_record_size() == 0 ? 1 : part.task_record(t))) {
+      if (records[target] < awaited_record(part, t)) {
         waiting[target].push_back(t);
         continue;
       }

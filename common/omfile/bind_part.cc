@@ -275,13 +275,16 @@ Result<pb::FixedPart> bind_part(const pb::ModelDef& model, int part, const TypeS
 }
 
 Result<LaunchSize> size_launch(const pb::KernelDef& kernel, std::span<const int64_t> dims) {
-  LaunchSize size{kernel.blocks(), static_cast<uint32_t>(kernel.scratch_bytes())};
+  LaunchSize size{kernel.blocks(), static_cast<uint32_t>(kernel.scratch_bytes()),
+                  static_cast<double>(kernel.cycles())};
   if (!kernel.symbolic()) return size;
   uint64_t multiply_adds = 0;
   if (!multiply(kernel.multiply_adds(), kernel.multiply_add_symbols(), dims, multiply_adds)) {
     return make_error(ErrorCode::kBadBinding, "kernel '{}': its work cannot be counted",
                       kernel.entry());
   }
+  size.cycles *= static_cast<double>(multiply_adds) /
+                 static_cast<double>(std::max<uint64_t>(kernel.nominal_multiply_adds(), 1));
   if (kernel.multiply_adds_per_block() > 0) {
     size.blocks = static_cast<uint32_t>(
         std::clamp<uint64_t>(multiply_adds / kernel.multiply_adds_per_block(), 1, kernel.blocks()));

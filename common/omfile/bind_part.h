@@ -25,6 +25,7 @@ Result<pb::FixedPart> bind_part(const pb::ModelDef& model, int part, const TypeS
 struct LaunchSize {
   uint32_t blocks = 1;
   uint32_t scratch_bytes = 0;
+  double cycles = 0;  // estimated for one thread; 0: not known
 };
 Result<LaunchSize> size_launch(const pb::KernelDef& kernel, std::span<const int64_t> dims);
 

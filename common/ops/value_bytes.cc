@@ -4,6 +4,7 @@
 #include "common/ir/fixed.h"
 #include "common/ir/limits.h"
 #include "common/ir/value_storage.h"
+#include "common/symbolic/nominal.h"
 
 namespace sluice {
 
@@ -22,6 +23,12 @@ Dim value_bytes(const Value& value) {
   const auto elements = module.dim_expression(dense_bytes(module, DType::kU8, type.dims));
   if (!elements) return Dim::unknown();
   return module.make_dim(table.ceil_divide(*elements, table.constant(8 / bits)));
+}
+
+uint64_t nominal_bytes(const Value& value) {
+  Module& module = value.graph().module();
+  const auto bytes = module.dim_expression(value_bytes(value));
+  return bytes ? static_cast<uint64_t>(nominal_value(module.expressions, *bytes)) : 0;
 }
 
 std::optional<uint64_t> max_bytes(const Module& module, const Dim& bytes) {

@@ -18,8 +18,9 @@ Common options:
                         or after: globs of names and ops, separated by commas; "*" is all. Travels
                         with the graph.
   --enable-single-stream  Run all tasks of a part in one stream. Travels with the graph.
-  --multi-stream-parallel-mode=MODE  cv: a stream for each engine, whatever the device profile
-                        says. Travels with the graph.
+  --multi-stream-parallel-mode=MODE  How tasks are spread over streams. cv: a stream for each
+                        engine; LoadBalance:N: over N of them; MainStream:N: the longest path has
+                        the first of N. Travels with the graph.
   --sync=KIND           event: several tasks may wait for a record; notify: exactly one does.
                         Travels with the graph.
   --external-weight=KIND  Where constants of 4096 bytes and more are: 0, in the compiled model; 1,

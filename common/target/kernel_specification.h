@@ -24,7 +24,7 @@
 namespace sluice {
 
 // It changes whenever the same specification is to give other code.
-inline constexpr int64_t kGeneratorVersion = 10;
+inline constexpr int64_t kGeneratorVersion = 11;
 
 struct KernelSpecification {
   DeviceProfile profile;  // without engines

@@ -99,6 +99,9 @@ class ProfileReader {
     read_optional("huge_stream", out.has_huge_stream);
     read_optional_int("max_events", out.max_events, kStreamLimit);
     read_optional_int("max_notifies", out.max_notifies, kStreamLimit);
+    read_optional_int("sync_cost", out.sync_cost, kCostRange);
+    read_optional_int("transfer_cost", out.transfer_cost, kCostRange);
+    read_optional_int("stream_memory_percent", out.memory_percent, kPercentRange);
   }
   void read(std::string_view key, std::vector<MemoryClassLimits>& out) {
     for_each(key, [&](ProfileReader& element) {

@@ -43,6 +43,12 @@ struct StreamLimits {
   int64_t max_tasks = 0;         // of one stream, waits and records among them
   bool has_huge_stream = false;  // the only stream of a part may have any number of tasks
   int64_t max_events = 0, max_notifies = 0;  // of a part
+  // In hundredths of a cycle: until a task begins after one of another stream, and until it has
+  // read a line of 64 bytes that this one wrote.
+  int64_t sync_cost = 1300000, transfer_cost = 4000;
+  // By how many percent what a run holds, constants among it, may grow for streams that the
+  // compiler chooses.
+  int64_t memory_percent = 10;
 };
 
 // Engines that one subgraph may mix.
@@ -144,7 +150,7 @@ inline constexpr ValueRange kCacheBytes{1, int64_t{1} << 40}, kScratchBytes{0, k
 inline constexpr ValueRange kAlignment{64, 4096}, kSubMemoryBytes{4096, int64_t{1} << 40};
 inline constexpr ValueRange kCacheWays{1, 64}, kCostRange{1, int64_t{1} << 30};
 inline constexpr ValueRange kParallelRange{1, 1024}, kTasksPerNode{1, 1024};
-inline constexpr ValueRange kStreamLimit{0, int64_t{1} << 30};
+inline constexpr ValueRange kStreamLimit{0, int64_t{1} << 30}, kPercentRange{0, 1000};
 
 // Returns why generated code cannot rely on the facts about the machine, each of which is in its
 // range; empty: it can.

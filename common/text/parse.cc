@@ -241,12 +241,16 @@ Result<void> ModuleParser::parse_kernel_symbols(Kernel& kernel) {
   SLUICE_TRY(expect("per_block"));
   SLUICE_ASSIGN(const int64_t per_block, take_int("per_block", 0, INT64_MAX));
   kernel.multiply_adds_per_block = static_cast<uint64_t>(per_block);
+  if (!token().is("nominal")) return {};
+  SLUICE_TRY(advance());
+  SLUICE_ASSIGN(const int64_t nominal, take_int("nominal", 0, INT64_MAX));
+  kernel.nominal_multiply_adds = static_cast<uint64_t>(nominal);
   return {};
 }
 
 Result<void> ModuleParser::parse_kernel_fields(Kernel& kernel) {
   while (token().is("entry") || token().is("isa") || token().is("blocks") ||
-         token().is("scratch") || token().is("multiply_adds")) {
+         token().is("scratch") || token().is("multiply_adds") || token().is("cycles")) {
     const std::string field = token().text;
     SLUICE_TRY(advance());
     if (field == "entry" || field == "isa") {
@@ -259,6 +263,7 @@ Result<void> ModuleParser::parse_kernel_fields(Kernel& kernel) {
     if (field == "blocks") kernel.blocks = static_cast<uint32_t>(number);
     if (field == "scratch") kernel.scratch_bytes = static_cast<uint64_t>(number);
     if (field == "multiply_adds") kernel.multiply_adds = static_cast<uint64_t>(number);
+    if (field == "cycles") kernel.cycles = static_cast<uint64_t>(number);
   }
   return {};
 }

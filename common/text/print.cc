@@ -125,10 +125,11 @@ void ModulePrinter::kernels() {
     if (name != kernel.entry) out_ += " entry " + quoted_text(kernel.entry);
     out_ += fmt::format(" isa {} blocks {} scratch {} multiply_adds {}", quoted_text(kernel.isa),
                         kernel.blocks, kernel.scratch_bytes, kernel.multiply_adds);
+    if (kernel.cycles > 0) out_ += fmt::format(" cycles {}", kernel.cycles);
     if (kernel.symbolic) {
-      out_ +=
-          fmt::format(" symbolic [{}] per_block {}", fmt::join(kernel.multiply_add_symbols, ", "),
-                      kernel.multiply_adds_per_block);
+      out_ += fmt::format(" symbolic [{}] per_block {} nominal {}",
+                          fmt::join(kernel.multiply_add_symbols, ", "),
+                          kernel.multiply_adds_per_block, kernel.nominal_multiply_adds);
     }
     out_ += "\n";
   }

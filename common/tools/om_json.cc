@@ -217,6 +217,7 @@ class OmJson {
     json.set("blocks", uint64_t{def.blocks()});
     json.set("scratch_bytes", def.scratch_bytes());
     json.set("multiply_adds", def.multiply_adds());
+    json.set("cycles", def.cycles());
     json.set("sizes", def.symbolic() ? "symbolic" : "fixed");
     return json;
   }

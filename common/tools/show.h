@@ -23,6 +23,10 @@ std::vector<const Graph*> graphs_with_schedule(const Module& module);
 // Returns the tasks of a schedule as a table: stream, events, places of what they write and read.
 // Returns kWrongLevel for a graph without streams.
 Result<std::string> schedule_text(const Module& module);
+// Returns a picture of it (SVG): tasks over time in a lane for each stream, waits as arrows. trace:
+// a trace of a run, whose times are shown; empty: estimated times. Errors as above; those of
+// reading the trace.
+Result<std::string> timeline_svg(const Module& module, const std::string& trace);
 Result<std::string> pieces_text(const Module& module);
 // The large constants: SHA-256, bytes and place of each in a line.
 std::string segments_text(const Module& module);

@@ -31,6 +31,9 @@ Options:
                       compiles one.
   --node=GLOB         With --loops: the nodes whose names fit, "*gelu*" [default: *].
   --schedule          Of a scheduled graph: its tasks as a table, with streams, events and places.
+                      With --format=svg: a picture of them over time, a lane for each stream.
+  --trace=FILE        With --schedule --format=svg: the times of a run, as sluice run --trace FILE
+                      wrote them, and no estimates.
   --memory            Of a scheduled graph: a picture of its arenas (SVG), offsets over time.
   --explain           Of a scheduled graph: why each Concat and Split is a task or none, what each
                       of several streams does, and what passes said of their choices.
@@ -47,13 +50,17 @@ Result<void> check_request(const ShowRequest& request) {
     return make_error(ErrorCode::kUsage,
                       "--check, --loops, --schedule, --memory, --explain and --segments exclude "
                       "each other");
+  const bool is_picture = request.schedule && request.format == "svg";
+  if (!is_picture && !request.trace.empty())
+    return make_error(ErrorCode::kUsage, "--trace goes with --schedule --format=svg");
   if ((request.schedule || request.memory || request.explain || request.segments) &&
-      (request.summary || request.header || request.format != "text")) {
-    return make_error(ErrorCode::kUsage, "--{} goes with no other view and no --format",
+      (request.summary || request.header || (request.format != "text" && !is_picture))) {
+    return make_error(ErrorCode::kUsage, "--{} goes with no other view and no --format{}",
                       request.schedule  ? "schedule"
                       : request.memory  ? "memory"
                       : request.explain ? "explain"
-                                        : "segments");
+                                        : "segments",
+                      request.schedule ? " but svg" : "");
   }
   if ((request.check || request.loops) && (request.summary || request.header)) {
     return make_error(ErrorCode::kUsage, "--{} shows neither a summary nor a header",
@@ -82,6 +89,7 @@ Result<ExitClass> run(const CommandLine& line) {
                             .explain = line.flag("--explain"),
                             .segments = line.flag("--segments"),
                             .sizes = line.text("--sizes"),
+                            .trace = line.text("--trace"),
                             .node = line.text("--node")};
   SLUICE_TRY(check_request(request));
   SLUICE_ASSIGN(const std::string text, show_file(input, request));

@@ -4,18 +4,12 @@
 
 #include "common/text/names.h"
 #include "common/tools/show.h"
+#include "common/tools/svg.h"
 
 namespace sluice {
 namespace {
 
-constexpr double kWidth = 1200, kHeight = 600, kMargin = 40, kGap = 30;
-
-std::string xml_escaped(const std::string& text) {
-  std::string escaped;
-  for (const char c : text)
-    escaped += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  return escaped;
-}
+constexpr double kHeight = 600, kGap = 30;
 
 struct Rectangle {
   uint32_t first = 0, last = 0;  // tasks
@@ -42,12 +36,12 @@ class ArenaPicture {
   // Returns the picture below `top`.
   std::string svg(double top) const {
     const std::string name = graph_.memories.empty() ? "arena" : graph_.memories[memory_].name;
-    std::string text =
-        fmt::format("<text x=\"{}\" y=\"{:.1f}\">{}: {} {} bytes, {} tasks</text>\n", kMargin,
-                    top - 8, xml_escaped(graph_.name()), xml_escaped(name), bytes_, tasks_);
+    std::string text = fmt::format("<text x=\"{}\" y=\"{:.1f}\">{}: {} {} bytes, {} tasks</text>\n",
+                                   kPictureMargin, top - 8, xml_escaped(graph_.name()),
+                                   xml_escaped(name), bytes_, tasks_);
     text +=
         fmt::format("<rect x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" class=\"frame\"/>\n",
-                    kMargin, top, kWidth, kHeight);
+                    kPictureMargin, top, kPictureWidth, kHeight);
     for (const Rectangle& each : rectangles_) text += drawn(each, top);
     if (!graph_.memories.empty()) text += borders(top);
     return text;
@@ -94,8 +88,8 @@ class ArenaPicture {
       if (end > 0) {
         const double y = top + static_cast<double>(end) * byte_height();
         text += fmt::format(
-            "<line x1=\"{}\" x2=\"{}\" y1=\"{:.2f}\" y2=\"{:.2f}\" stroke=\"black\"/>\n", kMargin,
-            kMargin + kWidth, y, y);
+            "<line x1=\"{}\" x2=\"{}\" y1=\"{:.2f}\" y2=\"{:.2f}\" stroke=\"black\"/>\n",
+            kPictureMargin, kPictureMargin + kPictureWidth, y, y);
       }
       end += bytes;
     }
@@ -103,12 +97,12 @@ class ArenaPicture {
   }
 
   std::string drawn(const Rectangle& each, double top) const {
-    const double column = kWidth / static_cast<double>(std::max<size_t>(tasks_, 1));
+    const double column = kPictureWidth / static_cast<double>(std::max<size_t>(tasks_, 1));
     const double row = byte_height();
     return fmt::format(
         "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"hsl({}, 60%, "
         "75%)\"><title>{}\ntasks {} to {}, bytes {} to {}</title></rect>\n",
-        kMargin + each.first * column, top + static_cast<double>(each.offset) * row,
+        kPictureMargin + each.first * column, top + static_cast<double>(each.offset) * row,
         (each.last - each.first + 1) * column, static_cast<double>(each.bytes) * row,
         (each.offset / 64 * 47) % 360, xml_escaped(each.names), each.first, each.last, each.offset,
         each.offset + each.bytes);
@@ -128,7 +122,7 @@ class ArenaPicture {
 
 Result<std::string> memory_svg(const Module& module) {
   std::string pictures;
-  double top = kMargin;
+  double top = kPictureMargin;
   for (const Graph* graph : graphs_with_schedule(module)) {
     for (uint32_t memory = 0; memory < std::max<size_t>(1, graph->memories.size()); ++memory) {
       pictures += ArenaPicture(*graph, memory).svg(top);
@@ -140,12 +134,8 @@ Result<std::string> memory_svg(const Module& module) {
                       level_name(module.level))
         .with_hint("sluice-build --stop-after=plan-memory writes it");
   }
-  return fmt::format(
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" "
-             "font-family=\"sans-serif\" font-size=\"12\">\n<style>rect {{ stroke: #555; "
-             "stroke-width: 0.5 }} .frame {{ fill: #fafafa }}</style>\n",
-             kWidth + 2 * kMargin, top + kMargin) +
-         pictures + "</svg>\n";
+  return svg_file(kPictureWidth + 2 * kPictureMargin, top + kPictureMargin,
+                  "rect { stroke: #555; stroke-width: 0.5 } .frame { fill: #fafafa }", pictures);
 }
 
 }  // namespace sluice

@@ -37,6 +37,7 @@ Result<std::string> check_of(const Module& module, const std::string& format,
 Result<std::string> show_graph(const Module& module, const ShowRequest& request) {
   if (request.check) return check_of(module, request.format, request.sizes);
   if (request.summary) return summary_text(module);
+  if (request.schedule && request.format == "svg") return timeline_svg(module, request.trace);
   if (request.schedule) return schedule_text(module);
   if (request.memory) return memory_svg(module);
   if (request.explain) return pieces_text(module);

@@ -8,11 +8,12 @@
 namespace sluice {
 
 struct ShowRequest {
-  std::string format;  // text, json, dot or onnx
+  std::string format;  // text, json, dot or onnx; svg with schedule
   bool summary = false, check = false, header = false, loops = false;
   bool schedule = false, memory = false, explain = false, segments = false;
   // With check: the file that sluice-preprocess --propose-sizes wrote, or empty.
   std::string sizes;
+  std::string trace;       // with schedule and svg: of a run, or empty
   std::string node = "*";  // with loops: the nodes, by name (fnmatch(3))
 };
 

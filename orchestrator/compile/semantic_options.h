@@ -41,8 +41,9 @@ inline constexpr char kSemanticOptions[] =
   --disable-reuse-memory=LIST  Nodes whose results share memory with nothing else: globs of names
                          and ops, separated by commas; "*" is all.
   --enable-single-stream  All tasks of a part run in one stream; nodes may have no stream labels.
-  --multi-stream-parallel-mode=MODE  cv: a stream for each engine, whatever the device profile says;
-                         docs/schedule.md.
+  --multi-stream-parallel-mode=MODE  How tasks are spread over streams. cv: a stream for each
+                         engine; LoadBalance:N: over N of them; MainStream:N: the longest path has
+                         the first of N. docs/schedule.md.
   --sync=KIND            event: several tasks may wait for a record; notify: exactly one does.
   --external-weight=KIND  Where constants of 4096 bytes and more are: 0, in the compiled model; 1,
                          in files of the folder weight beside it, one each, which models share; 2,

@@ -56,6 +56,9 @@ class Device {
   }  // until one of them has been finished
   void end(int slot) { pool_->end(slot); }  // releases the slot of a finished launch
 
+  // Returns whether a run waits for a slot.
+  bool is_crowded() const { return pool_->is_crowded(); }
+
   static constexpr int kSlots = WorkerPool::kSlots;
 
  private:

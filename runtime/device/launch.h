@@ -1,5 +1,6 @@
 // A launch: the work that the device runs for one task of a stream. A launch is a leaf; its blocks
-// write disjoint bytes and wait for nothing.
+// write disjoint bytes and wait for nothing. The one exception is an offer to walk along
+// (task_queue.h): its block waits for blocks of other launches.
 #pragma once
 
 #include <atomic>

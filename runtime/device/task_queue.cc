@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/memory.h"
+#include "runtime/device/spin_limit.h"
 
 namespace sluice {
 namespace {
@@ -23,21 +24,25 @@ void note_begin(const WalkObserver& observer, uint32_t task) {
 }  // namespace
 
 Walk::Walk(const TaskQueue& queue) : queue_(queue), sharing_(queue.tasks.size()) {
-  for (auto* streams : {&ready_, &streams_in_flight_, &to_look_at_})
+  for (auto* streams : {&ready_, &to_look_at_})
     streams->reserve(queue.streams.size());  // nothing is allocated during a walk
-  slots_in_flight_.reserve(queue.streams.size());
+  offers_.reserve(Device::kSlots);
 }
 
-void Walk::reset() {
+void Walk::reset(Device& device, void* const* operands, const WalkObserver& observer) {
+  device_ = &device;
+  operands_ = operands;
+  observer_ = &observer;
   head_.assign(queue_.streams.size(), 0);
   events_.assign(queue_.events, 0);
   waiting_.assign(queue_.events, kNoStream);
   also_waiting_.assign(queue_.streams.size(), kNoStream);
+  mutex_.be_needed(queue_.streams.size() > 1);
+  while (queue_.streams.size() > 1 && std::ssize(free_scratch_) < device.threads())
+    free_scratch_.push_back(std::make_unique<Scratch>());
   to_look_at_.resize(queue_.streams.size());
   std::iota(to_look_at_.begin(), to_look_at_.end(), 0u);
   ready_.clear();
-  streams_in_flight_.clear();
-  slots_in_flight_.clear();
 }
 
 bool Walk::advance(uint32_t stream) {
@@ -76,11 +81,11 @@ Launch Walk::launch_at(uint32_t stream) {
                 .failure = &failure_};
 }
 
-void Walk::retire(uint32_t stream, const WalkObserver& observer) {
+void Walk::retire(uint32_t stream) {
   const uint32_t task = head_task(stream);
-  if (observer.times != nullptr) (*observer.times)[task].end_ns = now_ns();
-  if (observer.after_task && !failure_.happened()) {
-    auto seen = within_memory([&] { return observer.after_task(task); });
+  if (observer_->times != nullptr) (*observer_->times)[task].end_ns = now_ns();
+  if (observer_->after_task && !failure_.happened()) {
+    auto seen = within_memory([&] { return observer_->after_task(task); });
     if (!seen) failure_.note(task, std::move(seen).error());
   }
   ++head_[stream];
@@ -93,40 +98,6 @@ uint32_t Walk::take_chosen(size_t index) {
   const uint32_t stream = ready_.back();
   ready_.pop_back();
   return stream;
-}
-
-void Walk::run_here(uint32_t stream, const WalkObserver& observer) {
-  note_begin(observer, head_task(stream));
-  run_inline(launch_at(stream), scratch_);
-  retire(stream, observer);
-}
-
-void Walk::begin_ready(Device& device, const WalkObserver& observer) {
-  while (may_begin() && !ready_.empty()) {
-    const uint32_t stream = take_ready();
-    note_begin(observer, head_task(stream));
-    const int slot = device.begin(launch_at(stream));
-    if (slot < 0) {
-      run_here(stream, observer);
-      continue;
-    }
-    streams_in_flight_.push_back(stream);
-    slots_in_flight_.push_back(slot);
-  }
-}
-
-void Walk::retire_finished(Device& device, const WalkObserver& observer) {
-  for (size_t i = 0; i < slots_in_flight_.size();) {
-    if (!device.finished(slots_in_flight_[i])) {
-      ++i;
-      continue;
-    }
-    device.end(slots_in_flight_[i]);
-    const uint32_t stream = streams_in_flight_[i];
-    slots_in_flight_.erase(slots_in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
-    streams_in_flight_.erase(streams_in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
-    retire(stream, observer);
-  }
 }
 
 void Walk::collect_ready() {
@@ -150,66 +121,141 @@ uint32_t Walk::take_ready() {
   return stream;
 }
 
-// Runs a launch of several blocks, alone or shared, and notes how long it took.
-void Walk::run_measured(Device& device, const Launch& launch) {
-  if (sharing_.is_known_tiny(launch.task)) return run_inline(launch, scratch_);
-  const int64_t begin = now_ns();
+// Runs a launch, whose blocks other threads may take where that pays, and notes how long it took.
+// The lock is free meanwhile.
+void Walk::run_launch(const Launch& launch, Scratch& scratch, WalkLock& lock) {
+  const bool is_measured = launch.blocks > 1 && !sharing_.is_known_tiny(launch.task);
+  const bool is_shared = is_measured && sharing_.is_worth(launch.task);
+  lock.unlock();
+  const int64_t begin = is_measured ? now_ns() : 0;
   const auto since_begin = [begin] { return static_cast<double>(now_ns() - begin); };
-  const int slot = sharing_.is_worth(launch.task) ? device.begin(launch) : -1;
+  const int slot = is_shared ? device_->begin(launch) : -1;
   if (slot < 0) {
-    run_inline(launch, scratch_);
-    return sharing_.note_alone(launch.task, since_begin());
+    run_inline(launch, scratch);
+    const double ns = is_measured ? since_begin() : 0;
+    lock.lock();
+    if (is_measured) sharing_.note_alone(launch.task, ns);
+    return;
   }
-  const uint32_t own = device.help(slot, scratch_);
+  const uint32_t own = device_->help(slot, scratch);
   const double own_ns = since_begin();
-  device.wait_any({&slot, 1});
-  device.end(slot);
-  sharing_.note_shared(launch.task, own == launch.blocks ? own_ns : since_begin(),
-                       own == 0 ? 0 : own_ns * launch.blocks / own);
+  device_->wait_any({&slot, 1});
+  device_->end(slot);
+  const double ns = own == launch.blocks ? own_ns : since_begin();
+  lock.lock();
+  sharing_.note_shared(launch.task, ns, own == 0 ? 0 : own_ns * launch.blocks / own);
 }
 
-// Runs the launch at a stream's head while nothing else could be run.
-void Walk::run_only(Device& device, uint32_t stream, const WalkObserver& observer) {
+// Runs the launch at a stream's head.
+void Walk::run_head(uint32_t stream, Scratch& scratch, WalkLock& lock) {
   const Launch launch = launch_at(stream);
-  if (launch.blocks == 1) return run_here(stream, observer);
-  note_begin(observer, launch.task);
-  run_measured(device, launch);
-  retire(stream, observer);
+  note_begin(*observer_, launch.task);
+  run_launch(launch, scratch, lock);
+  retire(stream);
 }
 
-// Runs blocks of launches in flight until one launch has finished.
-void Walk::help_one(Device& device) {
-  for (const int slot : slots_in_flight_) {
-    device.help(slot, scratch_);
-    if (device.finished(slot)) return;
+// Runs all tasks on this thread.
+void Walk::run_alone() {
+  for (collect_ready(); !ready_.empty(); collect_ready()) {
+    const uint32_t stream =
+        observer_->choose ? take_chosen(observer_->choose(ready_.size())) : take_ready();
+    const Launch launch = launch_at(stream);
+    note_begin(*observer_, launch.task);
+    run_inline(launch, scratch_);
+    retire(stream);
   }
-  if (!slots_in_flight_.empty()) device.wait_any(slots_in_flight_);
+}
+
+void Walk::run_streams() {
+  WalkLock lock(mutex_);
+  while (true) {
+    collect_ready();
+    if (!ready_.empty()) {
+      const uint32_t stream = take_ready();
+      if (!ready_.empty()) offer_streams();
+      run_head(stream, scratch_, lock);
+    } else if (helpers_ > 0) {
+      await_helper(lock);
+    } else {
+      break;
+    }
+  }
+  lock.unlock();
+  end_offers();
+}
+
+// Asks for a thread for each stream that can go on: the one that called run() if it waits, or one
+// of the device's.
+void Walk::offer_streams() {
+  changes_.fetch_add(1);
+  if (is_waiting_) changed_.notify_one();
+  std::erase_if(offers_, [this](int slot) {
+    if (!device_->finished(slot)) return false;
+    device_->end(slot);
+    return true;
+  });
+  const auto limit = static_cast<size_t>(device_->threads() - 1);
+  while (open_offers_ + (is_waiting_ ? 1 : 0) < ready_.size() && offers_.size() < limit) {
+    const int slot = device_->begin({.call = join, .call_state = this, .failure = &failure_});
+    if (slot < 0) return;
+    offers_.push_back(slot);
+    ++open_offers_;
+  }
+}
+
+Result<void> Walk::join(const void* walk, void* const* /*operands*/, uint32_t /*block*/) {
+  static_cast<Walk*>(const_cast<void*>(walk))->walk_along();
+  return {};
+}
+
+// Runs tasks of streams that can go on until none can, or another run wants the thread.
+void Walk::walk_along() {
+  WalkLock lock(mutex_);
+  --open_offers_;
+  std::unique_ptr<Scratch> scratch = std::move(free_scratch_.back());
+  free_scratch_.pop_back();
+  ++helpers_;
+  for (collect_ready(); !ready_.empty() && !device_->is_crowded(); collect_ready()) {
+    const uint32_t stream = take_ready();
+    if (!ready_.empty()) offer_streams();
+    run_head(stream, *scratch, lock);
+  }
+  free_scratch_.push_back(std::move(scratch));
+  --helpers_;
+  changes_.fetch_add(1);
+  if (is_waiting_) changed_.notify_one();
+}
+
+// Waits until a stream can go on or a helper has gone.
+void Walk::await_helper(WalkLock& lock) {
+  const uint32_t seen = changes_.load();
+  is_waiting_ = true;
+  lock.unlock();
+  SpinLimit spin;
+  while (changes_.load() == seen && !spin.reached()) {
+  }
+  lock.lock();
+  std::unique_lock needed(mutex_.needed(), std::adopt_lock);
+  changed_.wait(needed, [&] { return changes_.load() != seen; });
+  needed.release();
+  is_waiting_ = false;
+}
+
+// Offers that no thread has taken are taken back: this thread finds nothing to do.
+void Walk::end_offers() {
+  for (const int slot : offers_) {
+    device_->help(slot, scratch_);
+    device_->wait_any({&slot, 1});
+    device_->end(slot);
+  }
+  offers_.clear();
 }
 
 Result<void> Walk::run(Device& device, void* const* operands, const WalkObserver& observer) {
   SLUICE_TRY(device.start_threads());
-  reset();
-  operands_ = operands;
+  reset(device, operands, observer);
   const Device::WalkerSlot walker(device);
-  while (true) {
-    collect_ready();
-    if (ready_.empty() && slots_in_flight_.empty()) break;
-    if (observer.choose) {
-      run_here(take_chosen(observer.choose(ready_.size())), observer);
-      continue;
-    }
-    if (device.threads() == 1) {
-      run_here(take_ready(), observer);
-      continue;
-    }
-    if (ready_.size() == 1 && slots_in_flight_.empty()) {
-      run_only(device, take_ready(), observer);
-      continue;
-    }
-    begin_ready(device, observer);
-    help_one(device);
-    retire_finished(device, observer);
-  }
+  observer.choose || device.threads() == 1 ? run_alone() : run_streams();
   return failure_.take();
 }
 

@@ -1,34 +1,14 @@
 #include "runtime/device/worker_pool.h"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <bit>
-#include <chrono>
 
 #include "common/base/memory.h"
 #include "runtime/device/flush_denormals.h"
+#include "runtime/device/spin_limit.h"
 
 namespace sluice {
 namespace {
-
-// Becomes true once the calling thread has looked for work for 20 µs. Reading the clock costs about
-// as much as a pause, so it is read rarely.
-class SpinLimit {
- public:
-  bool reached() {
-    _mm_pause();
-    if (++pauses_ % 16 != 0) return false;
-    const auto now = std::chrono::steady_clock::now();
-    if (pauses_ == 16) start_ = now;
-    return now - start_ > std::chrono::microseconds(20);
-  }
-  void reset() { pauses_ = 0; }
-
- private:
-  uint32_t pauses_ = 0;
-  std::chrono::steady_clock::time_point start_;
-};
 
 // The blocks of a launch that one thread runs.
 class ThreadBlocks {

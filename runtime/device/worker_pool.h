@@ -41,6 +41,7 @@ class WorkerPool {
 
   void acquire_slot();  // waits for a slot
   void release_slot();
+  bool is_crowded() const { return standing_.load() > 0; }  // some thread waits for a slot
 
   // See Device. limit: the maximum number of threads that run the launch, its walker included.
   int begin(const Launch& launch, int limit);
@@ -109,7 +110,7 @@ class WorkerPool {
   std::atomic<int> started_{0};
   std::atomic<int> sleepers_{0};  // own threads asleep
   std::atomic<int> joiners_{0};   // walkers asleep in wait_any
-  int standing_ = 0;              // walkers asleep in sit; guarded by mutex_
+  std::atomic<int> standing_{0};  // walkers that wait for a slot
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;
   std::condition_variable launch_ended_;

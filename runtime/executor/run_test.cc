@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "common/base/tensor.h"
-#include "common/omfile/testing/three_streams.h"
 #include "runtime/executor/static_model.h"
+#include "runtime/executor/testing/mix_kernel.h"
 
 namespace sluice {
 namespace {
@@ -41,17 +41,7 @@ std::vector<uint32_t> output_words(const Run& run, size_t index) {
   return words;
 }
 
-// Computes out = mix_elements(in0, in1); operands: out, in0, in1. in0 may be out.
-void mix_kernel(const KernelArgs* args, uint32_t block, uint32_t blocks) {
-  auto* out = static_cast<uint32_t*>(args->pointers[0]);
-  const auto* a = static_cast<const uint32_t*>(args->pointers[1]);
-  const auto* b = static_cast<const uint32_t*>(args->pointers[2]);
-  const auto elements = static_cast<uint32_t>(testing::kThreeStreamsElements);
-  for (uint32_t i = elements * block / blocks; i < elements * (block + 1) / blocks; ++i)
-    out[i] = testing::mix_elements(a[i], b[i]);
-}
-
-const TestKernels kMixKernels = {{"mix", mix_kernel}};
+const TestKernels kMixKernels = testing::mix_kernels();
 
 class ThreeStreamsTest : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Threads, ThreeStreamsTest, ::testing::Values(1, 2, 4));

@@ -94,6 +94,7 @@ class HybridSession : public Session {
       }
       node.kernel = kernel_of(i);
       node.operand_bytes = bytes[i];
+      if (node.kernel.empty()) node.cycles = line_cycles(def(), bytes[i]);
       node.ms = median_ms(root, i);
       nodes.push_back(std::move(node));
     }

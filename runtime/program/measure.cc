@@ -47,6 +47,7 @@ Json node_json(const NodeTime& node) {
   json.set("multiply_adds", node.multiply_adds);
   json.set("operand_bytes", node.operand_bytes);
   json.set("ms", rounded(node.ms));
+  if (node.cycles > 0) json.set("estimated_cycles", std::round(node.cycles));
   Json::Array origins;
   for (const std::string& origin : node.onnx_nodes) origins.emplace_back(origin);
   json.set("onnx_nodes", std::move(origins));

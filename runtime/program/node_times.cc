@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/dtype.h"
+#include "common/omfile/bind_part.h"
 #include "runtime/program/measure.h"
 
 namespace sluice {
@@ -42,6 +43,22 @@ void add_bytes(const pb::FixedPart& part, const StaticModel* bound, int task, No
   }
 }
 
+// Returns the estimate for a launch at the sizes of this run; 0 when they are not known.
+double launch_cycles(const pb::ModelDef& model, const pb::FixedPart& part, const StaticModel* bound,
+                     int task) {
+  const pb::KernelDef& kernel = model.kernels(static_cast<int>(part.task_target(task)));
+  if (!kernel.symbolic()) return static_cast<double>(kernel.cycles());
+  if (bound == nullptr) return 0;
+  std::vector<int64_t> dims;
+  const uint32_t begin = task == 0 ? 0 : part.task_operand_end(task - 1);
+  for (uint32_t i = begin; i < part.task_operand_end(task); ++i) {
+    const auto value = static_cast<int>(part.operand(static_cast<int>(i)));
+    for (const int64_t extent : bound->extents(part.value_type(value))) dims.push_back(extent);
+  }
+  const auto size = size_launch(kernel, dims);
+  return size ? size->cycles : 0;
+}
+
 NodeTime describe_task(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part,
                        int task) {
   NodeTime time = describe_node(model, names, part.task_node(task));
@@ -68,6 +85,10 @@ NodeTime describe_node(const pb::ModelDef& model, const NodeNames& names, uint32
   return time;
 }
 
+double line_cycles(const pb::ModelDef& model, uint64_t bytes) {
+  return static_cast<double>(bytes) / 64 * model.memory_line() / 100;
+}
+
 double median_ms(const std::vector<std::vector<TaskTime>>& runs, size_t task) {
   std::vector<double> ms;
   for (const auto& times : runs) {
@@ -92,7 +113,11 @@ void add_node_times(const pb::ModelDef& model, const NodeNames& names, const pb:
     NodeTime& node = nodes[static_cast<size_t>(index)];
     node.ms += median_ms(runs, static_cast<size_t>(task));
     node.tasks += 1;
+    const uint64_t bytes_before = node.operand_bytes;
     add_bytes(part, bound, task, node);
+    node.cycles += part.task_kind(task) == pb::TASK_LAUNCH
+                       ? launch_cycles(model, part, bound, task)
+                       : line_cycles(model, node.operand_bytes - bytes_before);
   }
 }
 

@@ -20,12 +20,16 @@ struct NodeTime {
   uint64_t operand_bytes = 0;  // per run: of what its tasks read and write, each operand whole
   uint64_t result_bytes = 0;   // of these, what they write
   uint64_t tasks = 0;          // per run
+  double cycles = 0;           // per run: estimated for one thread; 0: not known
   double ms = 0;               // median over the measured runs, summed over the node's tasks
   std::vector<std::string> onnx_nodes;  // the user's nodes it came from
 };
 
 // Describes a node from the model; without a time.
 NodeTime describe_node(const pb::ModelDef& model, const NodeNames& names, uint32_t node);
+
+// Returns the estimate for a task without a kernel: that of moving its operands.
+double line_cycles(const pb::ModelDef& model, uint64_t bytes);
 
 double median_ms(const std::vector<std::vector<TaskTime>>& runs, size_t task);
 

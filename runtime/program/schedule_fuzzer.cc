@@ -41,10 +41,10 @@ void UnusedBytes::find_pieces() {
   for (size_t i = 1; i < borders.size(); ++i)
     pieces_.push_back({.begin = borders[i - 1], .end = borders[i], .accesses = {}});
   pieces_of_task_.resize(is_done_.size());
-  for (int task = 0; task < part.task_kind_size(); ++task) add_accesses(task, pieces_of_task_);
+  for (int task = 0; task < part.task_kind_size(); ++task) add_accesses(task);
 }
 
-void UnusedBytes::add_accesses(int task, std::vector<std::vector<uint32_t>>& pieces_of_task) {
+void UnusedBytes::add_accesses(int task) {
   const pb::FixedPart& part = run_.model().part();
   const uint32_t begin = task == 0 ? 0 : part.task_operand_end(task - 1);
   for (uint32_t i = begin; i < part.task_operand_end(task); ++i) {
@@ -61,7 +61,7 @@ void UnusedBytes::add_accesses(int task, std::vector<std::vector<uint32_t>>& pie
         continue;
       }
       accesses.push_back({static_cast<uint32_t>(task), reads});
-      pieces_of_task[static_cast<size_t>(task)].push_back(
+      pieces_of_task_[static_cast<size_t>(task)].push_back(
           static_cast<uint32_t>(piece - pieces_.begin()));
     }
   }

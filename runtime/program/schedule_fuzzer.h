@@ -39,7 +39,7 @@ class UnusedBytes {
   };
 
   void find_pieces();
-  void add_accesses(int task, std::vector<std::vector<uint32_t>>& pieces_of_task);
+  void add_accesses(int task);
   void fill(Piece& piece);
 
   const Run& run_;

@@ -4,22 +4,12 @@
 
 #include <cstring>
 
-#include "common/omfile/testing/three_streams.h"
+#include "runtime/executor/testing/mix_kernel.h"
 
 namespace sluice {
 namespace {
 
 using ModelRun = sluice::Run;  // gtest has a Run of its own
-
-// Computes out = mix_elements(in0, in1); operands: out, in0, in1.
-void mix(const KernelArgs* args, uint32_t block, uint32_t blocks) {
-  auto* out = static_cast<uint32_t*>(args->pointers[0]);
-  const auto* a = static_cast<const uint32_t*>(args->pointers[1]);
-  const auto* b = static_cast<const uint32_t*>(args->pointers[2]);
-  const auto elements = static_cast<uint32_t>(testing::kThreeStreamsElements);
-  for (uint32_t i = elements * block / blocks; i < elements * (block + 1) / blocks; ++i)
-    out[i] = testing::mix_elements(a[i], b[i]);
-}
 
 std::vector<std::vector<uint32_t>> outputs_of(const ModelRun& run) {
   std::vector<std::vector<uint32_t>> outputs;
@@ -33,7 +23,7 @@ std::vector<std::vector<uint32_t>> outputs_of(const ModelRun& run) {
 
 // Returns how many of the orders, one for each seed, compute other values than the plain one.
 int count_wrong(const pb::ModelDef& model, uint64_t seeds) {
-  const TestKernels kernels = {{"mix", mix}};
+  const TestKernels kernels = testing::mix_kernels();
   const auto bytes = testing::om_bytes(model);
   const auto opened = StaticModel::open(OmBytes::copy(bytes).value(), {.test_kernels = &kernels});
   if (!opened) {

@@ -32,6 +32,8 @@ constexpr Pass kPasses[] = {
     // Must run after outputs have their memory: a value that is an output is no piece.
     {"mark-no-task", "takes the task from a Concat or Split whose pieces can lie in the whole",
      mark_no_task, PassLevel::kO0},
+    {"balance-streams", "lets tasks run beside others where a model is done sooner",
+     balance_streams, PassLevel::kO3},
     {"order-tasks", "puts tasks in the order in which fewest bytes are live", order_tasks,
      PassLevel::kO3},
     {"assign-streams", "gives every task a stream", assign_streams, PassLevel::kO0},
@@ -54,6 +56,7 @@ constexpr Pass kPasses[] = {
 std::span<const Pass> build_passes() { return kPasses; }
 
 Result<Module> schedule(Module module, const Options& options, std::vector<PassReport>& report) {
+  SLUICE_TRY(check_stream_options(options));
   if (module.level == Level::kScheduled) {
     SLUICE_TRY(check_stream_limits(module.root(), options));
     return module;

@@ -19,34 +19,15 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kMinGain = 32;  // of the bytes, one in so many
-
-struct Chosen {
-  TaskOrders::Order order;  // empty: the given one
-  uint64_t peak;
-};
-
-Chosen choose(const TaskOrders& orders) {
-  const uint64_t given = orders.peak(orders.given());
-  Chosen chosen{{}, given};
-  TaskOrders::Order candidates[] = {orders.depth_first(), orders.min_live()};
-  for (TaskOrders::Order& each : candidates) {
-    const uint64_t peak = orders.peak(each);
-    const bool is_enough = peak < given - given / kMinGain;
-    if (is_enough && peak < chosen.peak) chosen = {std::move(each), peak};
-  }
-  return chosen;
-}
-
 bool order(Graph& graph) {
   const auto has_label = [](const Node& node) { return !node.placement.stream_label.empty(); };
   const bool has_streams = std::ranges::any_of(graph.nodes(), has_label);
   const TaskOrders orders(graph, has_streams);
-  const Chosen chosen = choose(orders);
+  const TaskOrders::Best chosen = orders.best();
   if (has_streams) {
     graph.notes.push_back(
         fmt::format("in the order of tasks at most {} bytes are live, {} without streams",
-                    chosen.peak, choose(TaskOrders(graph)).peak));
+                    chosen.peak, TaskOrders(graph).best().peak));
   }
   for (const uint32_t index : chosen.order) graph.move_before(orders.node(index), nullptr);
   return !chosen.order.empty();

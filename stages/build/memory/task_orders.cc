@@ -5,22 +5,18 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "common/ir/module.h"
 #include "common/ir/predecessors.h"
 #include "common/ops/pieces.h"
 #include "common/ops/value_bytes.h"
-#include "common/symbolic/nominal.h"
 
 namespace sluice {
 namespace {
 
-uint64_t nominal_bytes(const Value& value) {
-  Module& module = value.graph().module();
-  const auto bytes = module.dim_expression(value_bytes(value));
-  return bytes ? static_cast<uint64_t>(nominal_value(module.expressions, *bytes)) : 0;
-}
+constexpr uint64_t kMinGain = 32;  // of the bytes, one in so many
 
 void keep_once(std::vector<uint32_t>& list) {
   std::ranges::sort(list);
@@ -133,6 +129,8 @@ class TaskOrders::Walk {
 
   // Returns whether one node is all that a group still waits for.
   bool is_last_use(uint32_t id) const { return left_[id] == 1; }
+  bool is_live(uint32_t id) const { return is_live_[id] && left_[id] > 0; }
+  uint64_t live() const { return live_; }
   uint64_t peak() const { return peak_; }
 
  private:
@@ -146,6 +144,65 @@ uint64_t TaskOrders::peak(const Order& order) const {
   Walk walk(*this);
   for (const uint32_t node : order) walk.run(node);
   return walk.peak();
+}
+
+// What a stream alone touches is live as its tasks say; what several touch, or what is there before
+// or after the region, is live all the time.
+uint64_t TaskOrders::peak_of(const Order& order, const Region& region, const Walk& before) const {
+  constexpr uint32_t kSeveral = UINT32_MAX;
+  struct Use {
+    uint32_t stream, left;
+  };
+  std::unordered_map<uint32_t, Use> uses;  // by group
+  for (uint32_t at = region.begin; at < region.end; ++at) {
+    for (const uint32_t id : touched_[order[at]].groups) {
+      const uint32_t stream = region.streams[at - region.begin];
+      Use& use = uses.try_emplace(id, Use{stream, 0}).first->second;
+      if (use.stream != stream) use.stream = kSeveral;
+      ++use.left;
+    }
+  }
+  uint64_t bytes = before.live();
+  for (auto& [id, use] : uses) {
+    if (use.left < users_[id]) use.stream = kSeveral;
+    if (use.stream == kSeveral && !before.is_live(id)) bytes += bytes_[id];
+  }
+  std::unordered_map<uint32_t, std::pair<uint64_t, uint64_t>> own;  // by stream: live now, at most
+  std::unordered_set<uint32_t> begun;
+  for (uint32_t at = region.begin; at < region.end; ++at) {
+    auto& [live, max_live] = own[region.streams[at - region.begin]];
+    const auto is_own = [&](uint32_t id) { return uses.at(id).stream != kSeveral; };
+    for (const uint32_t id : touched_[order[at]].groups)
+      if (is_own(id) && begun.insert(id).second) live += bytes_[id];
+    max_live = std::max(max_live, live);
+    for (const uint32_t id : touched_[order[at]].groups)
+      if (is_own(id) && --uses.at(id).left == 0) live -= bytes_[id];
+  }
+  for (const auto& [stream, peak] : own) bytes += peak.second;
+  return bytes;
+}
+
+std::vector<uint64_t> TaskOrders::peaks(const Order& order, std::span<const Region> regions) const {
+  Walk walk(*this);
+  std::vector<uint64_t> peaks;
+  uint32_t at = 0;
+  for (const Region& region : regions) {
+    for (; at < region.begin; ++at) walk.run(order[at]);
+    peaks.push_back(peak_of(order, region, walk));
+  }
+  return peaks;
+}
+
+TaskOrders::Best TaskOrders::best() const {
+  const uint64_t given_peak = peak(given());
+  Best best{{}, given_peak};
+  Order candidates[] = {depth_first(), min_live()};
+  for (Order& each : candidates) {
+    const uint64_t own = peak(each);
+    const bool is_enough = own < given_peak - given_peak / kMinGain;
+    if (is_enough && own < best.peak) best = {std::move(each), own};
+  }
+  return best;
 }
 
 TaskOrders::Order TaskOrders::min_live() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "common/ir/graph.h"
@@ -18,6 +19,12 @@ class TaskOrders {
   using Order = std::vector<uint32_t>;
 
   Order given() const;
+  // The given order, or one of the others where at least 1/32 fewer bytes are live.
+  struct Best {
+    Order order;  // empty: the given one
+    uint64_t peak;
+  };
+  Best best() const;
   // Of the tasks that can run, takes the one after which fewest bytes more are live: list
   // scheduling. O((N + E) log N).
   Order min_live() const;
@@ -28,11 +35,20 @@ class TaskOrders {
 
   // Returns the most bytes of the arena that are live at a time.
   uint64_t peak(const Order& order) const;
+  // Nodes of an order from `begin` to `end`, with the stream of each.
+  struct Region {
+    uint32_t begin, end;
+    std::span<const uint32_t> streams;
+  };
+  // Returns for each region, which follow each other, the most bytes that can be live in it
+  // whichever tasks of its streams run at the same time: no less than if none waited for another.
+  std::vector<uint64_t> peaks(const Order& order, std::span<const Region> regions) const;
 
   Node& node(uint32_t index) const { return *nodes_[index]; }
 
  private:
   class Walk;
+  uint64_t peak_of(const Order& order, const Region& region, const Walk& before) const;
 
   // A node with the groups of bytes that it writes and reads, each once.
   struct Touched {

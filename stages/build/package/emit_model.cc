@@ -161,6 +161,7 @@ Result<void> ModelEmitter::emit_header() {
   model_.set_version(version_text());
   model_.set_profile(profile.name);
   model_.set_isa(profile.isa);
+  model_.set_memory_line(static_cast<uint32_t>(profile.costs.memory_line));
   SLUICE_TRY(check_kernels());
   for (const Digest& digest : module_.made_from)
     model_.add_made_from(digest.bytes.data(), digest.bytes.size());
@@ -363,11 +364,13 @@ uint32_t ModelEmitter::kernel_index(KernelId id) {
   def.set_blocks(kernel.blocks);
   def.set_scratch_bytes(kernel.scratch_bytes);
   def.set_multiply_adds(kernel.multiply_adds);
+  def.set_cycles(kernel.cycles);
   if (kernel.symbolic) {
     def.set_symbolic(true);
     def.mutable_multiply_add_symbols()->Assign(kernel.multiply_add_symbols.begin(),
                                                kernel.multiply_add_symbols.end());
     def.set_multiply_adds_per_block(kernel.multiply_adds_per_block);
+    def.set_nominal_multiply_adds(kernel.nominal_multiply_adds);
   }
   index = model_.kernels_size() - 1;
   return static_cast<uint32_t>(index);

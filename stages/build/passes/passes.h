@@ -16,6 +16,7 @@ Result<bool> cancel_trans_data(Graph& graph, const Options& options);
 Result<bool> remove_copies(Graph& graph, const Options& options);
 Result<bool> resolve_conflicts(Graph& graph, const Options& options);
 Result<bool> mark_no_task(Graph& graph, const Options& options);
+Result<bool> balance_streams(Graph& graph, const Options& options);
 Result<bool> order_tasks(Graph& graph, const Options& options);
 // The passes of streams return kLimit when a part needs more than the device profile has.
 Result<bool> assign_streams(Graph& graph, const Options& options);

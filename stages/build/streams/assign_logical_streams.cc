@@ -61,7 +61,7 @@ class LogicalStreams {
   }
 
   bool run() {
-    find_user_labels();
+    find_taken_names();
     for (CalledSubgraph& each : subgraphs_) {
       each.stream = user_label(each.call->placement.stream_label);
       if (!each.stream.empty()) continue;
@@ -95,11 +95,11 @@ class LogicalStreams {
   }
 
   // Those that are taken: labels of the user, and the stream of tasks without one.
-  void find_user_labels() {
-    user_labels_.emplace(kMainStream);
+  void find_taken_names() {
+    taken_names_.emplace(kMainStream);
     const auto add = [&](const Node& node) {
       const std::string_view label = user_label(node.placement.stream_label);
-      if (!label.empty()) user_labels_.emplace(label);
+      if (!label.empty()) taken_names_.emplace(label);
     };
     for (const CalledSubgraph& each : subgraphs_) {
       add(*each.call);
@@ -107,9 +107,9 @@ class LogicalStreams {
     }
   }
 
-  // Returns the name, or a longer one that no user gave.
+  // Returns the name, or a longer one that is not taken.
   std::string unused_name(std::string name) const {
-    while (user_labels_.contains(name)) name += "_";
+    while (taken_names_.contains(name)) name += "_";
     return name;
   }
 
@@ -180,7 +180,7 @@ class LogicalStreams {
 
   Graph& graph_;
   std::vector<CalledSubgraph> subgraphs_;  // in the order of the graph
-  std::set<std::string, std::less<>> user_labels_;
+  std::set<std::string, std::less<>> taken_names_;
   std::map<std::string, int64_t> used_;         // by engine: how often a stream of it was given
   std::map<std::string, std::string> reasons_;  // by stream that was chosen
 };
@@ -188,11 +188,10 @@ class LogicalStreams {
 }  // namespace
 
 Result<bool> assign_logical_streams(Graph& root, const Options& options) {
-  SLUICE_TRY(check_stream_options(options));
   SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
   if (options.flag("enable-single-stream")) return false;
-  if (!profile.streams.are_by_engine && options.text("multi-stream-parallel-mode") != "cv")
-    return false;
+  const std::string mode = options.text("multi-stream-parallel-mode");
+  if (mode != "cv" && (!profile.streams.are_by_engine || !mode.empty())) return false;
   SLUICE_ASSIGN(const EngineTable table, make_engine_table(profile));
   bool changed = false;
   for (Graph* graph : scheduled_graphs(root)) {

@@ -48,7 +48,6 @@ class StreamAssigner {
 }  // namespace
 
 Result<bool> assign_streams(Graph& root, const Options& options) {
-  SLUICE_TRY(check_stream_options(options));
   SLUICE_ASSIGN(const DeviceProfile profile, get_profile(options.text("profile")));
   const bool is_single = options.flag("enable-single-stream");
   for (Graph* graph : scheduled_graphs(root)) {

@@ -4,8 +4,7 @@
 // one implies, or that an earlier task of the same stream has done, is left out: the waits are the
 // transitive reduction of the dependencies (A. V. Aho, M. R. Garey and J. D. Ullman, "The
 // transitive reduction of a directed graph", 1972) without those that the order of a stream already
-// keeps. With
-// --sync=notify each wait has a record of its own.
+// keeps. With --sync=notify each wait has a record of its own.
 //
 //   before:  %a = Relu(%x) placement {stream = "left"}
 //            %y = Add(%a, %x) placement {stream = "right"}

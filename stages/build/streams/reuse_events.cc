@@ -14,9 +14,9 @@
 // An event's records are a chain in the order of tasks, so the fewest events are the fewest chains
 // that contain all records: as many as there are records less the pairs of a largest matching of
 // records with ones that can follow them (D. R. Fulkerson, "Note on Dilworth's decomposition
-// theorem for partially ordered sets", 1956). Up to kMaxMatched records are
-// matched so; of more, those of a stream share an event, which another stream takes over after the
-// last one (record_chains.h).
+// theorem for partially ordered sets", 1956). Up to kMaxMatched records are matched so; of
+// more, those of a stream share an event, which another stream takes over after the last one
+// (record_chains.h).
 //
 // Must run after all records are there.
 #include <algorithm>

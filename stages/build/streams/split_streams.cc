@@ -28,8 +28,14 @@ namespace {
 
 class StreamSplitter {
  public:
-  StreamSplitter(Graph& graph, const DeviceProfile& profile, const EngineTable& table)
-      : graph_(graph), profile_(profile), table_(table), tasks_(tasks_of(graph)) {}
+  // notifies: each record is for one wait.
+  StreamSplitter(Graph& graph, const DeviceProfile& profile, const EngineTable& table,
+                 bool notifies)
+      : graph_(graph),
+        profile_(profile),
+        table_(table),
+        notifies_(notifies),
+        tasks_(tasks_of(graph)) {}
 
   // Returns whether a stream was split. Error: kLimit, for one node of more tasks than a stream
   // has.
@@ -38,6 +44,7 @@ class StreamSplitter {
     if (pieces_.size() == graph_.streams.size()) return false;
     name_pieces();
     link_pieces();
+    graph_.has_notifies = notifies_;
     return true;
   }
 
@@ -138,7 +145,7 @@ class StreamSplitter {
         const uint32_t last = pieces_[pieces_[piece].before].last;
         if (clocks.last_done(clocks.stream_of(last), position) < last) {
           std::vector<uint32_t>& records = tasks_[last]->placement.records;
-          if (records.empty() || graph_.has_notifies) {
+          if (records.empty() || notifies_) {
             records.push_back(events++);
             recorded.push_back({last});
           }
@@ -157,6 +164,7 @@ class StreamSplitter {
   Graph& graph_;
   const DeviceProfile& profile_;
   const EngineTable& table_;
+  const bool notifies_;
   std::vector<Node*> tasks_;
   std::vector<Piece> pieces_;       // those of the streams themselves come first
   std::vector<uint32_t> piece_of_;  // by position
@@ -174,9 +182,7 @@ Result<bool> split_streams(Graph& root, const Options& options) {
   for (Graph* graph : scheduled_graphs(root)) {
     if (limits.has_huge_stream && graph->streams.size() == 1) continue;
     SLUICE_TRY(check_streams(*graph));
-    graph->has_notifies = notifies;
-    SLUICE_ASSIGN(const bool is_split, StreamSplitter(*graph, profile, table).run());
-    if (graph->streams.size() < 2) graph->has_notifies = false;
+    SLUICE_ASSIGN(const bool is_split, StreamSplitter(*graph, profile, table, notifies).run());
     changed = changed || is_split;
     SLUICE_TRY(check_limit(*graph, profile, "streams", graph->streams.size(), limits.max_streams,
                            "each has only so many tasks: choose another device profile"));

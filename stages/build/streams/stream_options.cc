@@ -6,6 +6,23 @@
 
 namespace sluice {
 
+std::optional<StreamBalance> stream_balance(const Options& options, const DeviceProfile& profile) {
+  const std::string mode = options.text("multi-stream-parallel-mode");
+  if (options.flag("enable-single-stream") || mode == "cv") return std::nullopt;
+  StreamBalance balance;
+  if (mode.empty()) {
+    if (profile.streams.are_by_engine) return std::nullopt;
+  } else {
+    const size_t colon = mode.find(':');  // options.cc checked the number
+    balance.is_automatic = false;
+    balance.keeps_main = mode.starts_with("MainStream");
+    balance.streams = std::stoi(mode.substr(colon + 1));
+  }
+  if (profile.streams.max_streams > 0)
+    balance.streams = std::min(balance.streams, profile.streams.max_streams);
+  return balance;
+}
+
 Result<void> check_stream_options(const Options& options) {
   const std::string mode = options.text("multi-stream-parallel-mode");
   if (!options.flag("enable-single-stream") || mode.empty()) return {};

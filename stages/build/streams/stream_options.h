@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "common/base/options.h"
@@ -14,6 +15,16 @@ namespace sluice {
 
 // The stream of tasks without a label. A node with this label runs there, too.
 inline constexpr std::string_view kMainStream = "main";
+
+// How tasks of one engine are spread over streams.
+struct StreamBalance {
+  int64_t streams = 2;       // and threads
+  bool keeps_main = false;   // the longest path has the first stream for itself
+  bool is_automatic = true;  // only where it is worth it
+};
+
+// Returns nothing where streams are not balanced: one is asked for, or they are chosen by engine.
+std::optional<StreamBalance> stream_balance(const Options& options, const DeviceProfile& profile);
 
 // Returns kBadOption for options that contradict each other.
 Result<void> check_stream_options(const Options& options);

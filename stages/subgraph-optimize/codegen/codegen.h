@@ -37,7 +37,10 @@ struct GeneratedKernel {
   int64_t multiply_adds_per_block = 0;  // 0 for a fixed kernel
   // Per worker, whatever the sizes; at most DeviceProfile.scratch_limit.
   uint64_t scratch_bytes = 0;
-  Extent multiply_adds = 0;  // for a symbolic copy: the number of elements
+  Extent multiply_adds = 0;  // for loops: the elements of the largest operand
+  // Estimated for one thread that runs all blocks, at the nominal sizes; at others in proportion to
+  // multiply_adds.
+  double cycles = 0;
 };
 
 // One batch axis; the outermost comes first. A stride of 0 broadcasts. c_stride is never 0 unless

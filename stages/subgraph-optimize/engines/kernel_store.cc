@@ -11,8 +11,8 @@ namespace {
 
 constexpr char kKind[] = "kernel";
 
-template <typename Int>
-bool take_number(const Fields& results, const char* name, Int& number) {
+template <typename Number>
+bool take_number(const Fields& results, const char* name, Number& number) {
   const std::string* text = results.find(name);
   if (text == nullptr) return false;
   const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), number);
@@ -26,7 +26,9 @@ std::string symbols_text(const Extent& extent) {
 
 bool take_extent(const Fields& results, Extent& extent) {
   const std::string* symbols = results.find("multiply_add_symbols");
-  if (symbols == nullptr || !take_number(results, "multiply_adds", extent.factor)) return false;
+  if (symbols == nullptr || !take_number(results, "multiply_adds", extent.factor) ||
+      !take_number(results, "nominal_multiply_adds", extent.nominal))
+    return false;
   for (const char *at = symbols->data(), *end = at + symbols->size(); at < end; ++at) {
     uint16_t symbol = 0;
     const auto [next, code] = std::from_chars(at, end, symbol);
@@ -44,6 +46,8 @@ void add_results(const GeneratedKernel& kernel, Fields& results) {
   results.add("multiply_adds", fmt::format("{}", kernel.multiply_adds.factor));
   results.add("multiply_add_symbols", symbols_text(kernel.multiply_adds));
   results.add("multiply_adds_per_block", fmt::format("{}", kernel.multiply_adds_per_block));
+  results.add("nominal_multiply_adds", fmt::format("{}", kernel.multiply_adds.nominal));
+  results.add("cycles", fmt::format("{}", kernel.cycles));
 }
 
 bool take_results(const Fields& results, GeneratedKernel& kernel) {
@@ -53,6 +57,7 @@ bool take_results(const Fields& results, GeneratedKernel& kernel) {
   return take_number(results, "blocks", kernel.blocks) &&
          take_number(results, "scratch_bytes", kernel.scratch_bytes) &&
          take_number(results, "multiply_adds_per_block", kernel.multiply_adds_per_block) &&
+         take_number(results, "cycles", kernel.cycles) &&
          take_extent(results, kernel.multiply_adds);
 }
 

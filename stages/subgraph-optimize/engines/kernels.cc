@@ -20,11 +20,13 @@ Kernel make_kernel(Module& module, const DeviceProfile& profile, const Generated
   kernel.blocks = made.blocks;
   kernel.scratch_bytes = made.scratch_bytes;
   kernel.multiply_adds = static_cast<uint64_t>(made.multiply_adds.factor);
+  kernel.cycles = static_cast<uint64_t>(made.cycles);
   kernel.symbolic = made.multiply_adds_per_block > 0;
   if (kernel.symbolic) {
     kernel.multiply_add_symbols.assign(made.multiply_adds.symbols.begin(),
                                        made.multiply_adds.symbols.end());
     kernel.multiply_adds_per_block = static_cast<uint64_t>(made.multiply_adds_per_block);
+    kernel.nominal_multiply_adds = static_cast<uint64_t>(made.multiply_adds.nominal);
   }
   return kernel;
 }

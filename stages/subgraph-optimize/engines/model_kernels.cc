@@ -71,6 +71,9 @@ std::optional<GeneratedKernel> ModelKernels::find(const std::string& specificati
   kernel.multiply_adds_per_block = static_cast<int64_t>(def.multiply_adds_per_block());
   kernel.scratch_bytes = def.scratch_bytes();
   kernel.multiply_adds.factor = static_cast<int64_t>(def.multiply_adds());
+  kernel.multiply_adds.nominal =
+      static_cast<int64_t>(def.symbolic() ? def.nominal_multiply_adds() : def.multiply_adds());
+  kernel.cycles = static_cast<double>(def.cycles());
   kernel.multiply_adds.symbols.assign(def.multiply_add_symbols().begin(),
                                       def.multiply_add_symbols().end());
   return kernel;

@@ -122,7 +122,7 @@ TEST(BestFit, OfFewBuffersFollowsItsRule) {
 // Enough of them for several slabs of time, with many groups each.
 TEST(BestFit, OfManyBuffersFollowsItsRule) {
   std::mt19937 random(8);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 24; ++round) {
     SCOPED_TRACE(round);
     const std::vector<Buffer> buffers = mixed_buffers(random, 500 + random() % 1000);
     const uint64_t sub_memory_bytes = round % 4 == 0 ? 64 * (1 + random() % 500) : 0;

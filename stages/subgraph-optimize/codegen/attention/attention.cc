@@ -45,6 +45,7 @@ class AttentionEmitter {
     emit_tasks();
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, {.knows_target = true}));
+    kernel.cycles = plan_.cycles;
     kernel.blocks = plan_.blocks;
     kernel.scratch_bytes = static_cast<uint64_t>(plan_.scratch_floats * 4);
     kernel.multiply_adds = multiply_adds(spec_);

@@ -101,14 +101,15 @@ double cycles_of(const AttentionSpec& spec, const AttentionPlan& plan,
 }
 
 void choose_blocks(const AttentionSpec& spec, const DeviceProfile& profile, AttentionPlan& plan) {
-  const double cycles = cycles_of(spec, plan, profile);
+  plan.cycles = cycles_of(spec, plan, profile);
   plan.blocks = kMaxContractionBlocks;
   if (!is_fixed(spec)) {
-    plan.multiply_adds_per_block = multiply_adds_per_block(multiply_adds(spec), cycles, profile);
+    plan.multiply_adds_per_block =
+        multiply_adds_per_block(multiply_adds(spec), plan.cycles, profile);
     return;
   }
   const int64_t groups = ceil_div(spec.rows().factor, plan.rows);
-  plan.blocks = count_blocks(cycles, spec.batch.factor * spec.kv_heads * groups, profile);
+  plan.blocks = count_blocks(plan.cycles, spec.batch.factor * spec.kv_heads * groups, profile);
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ struct AttentionPlan {
 
   uint32_t blocks = 1;  // of the launch; at most, for a symbolic kernel
   int64_t multiply_adds_per_block = 0;
+  double cycles = 0;  // estimated for one thread, at the nominal sizes
 };
 
 AttentionPlan choose_attention_plan(const AttentionSpec& spec, const DeviceProfile& profile);

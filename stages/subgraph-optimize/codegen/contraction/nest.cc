@@ -331,6 +331,7 @@ void set_launch(const ContractionNest& nest, const DeviceProfile& profile,
                 GeneratedKernel& kernel) {
   kernel.multiply_adds = nest.batch * nest.rows * nest.columns * nest.reduction;
   kernel.blocks = nest.is_symbolic ? kMaxContractionBlocks : nest.plan.blocks;
+  kernel.cycles = nest.plan.cycles;
   if (!nest.is_symbolic) return;
   // One tile of rows waits for its panels, which come from memory.
   double cycles = nest.plan.cycles;

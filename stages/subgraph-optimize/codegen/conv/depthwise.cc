@@ -84,6 +84,7 @@ class DepthwiseEmitter {
     }
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
+    kernel.cycles = plan_.cycles;
     kernel.blocks = plan_.blocks;
     kernel.multiply_adds = s_.n * s_.oh * s_.ow * (s_.co * s_.kh * s_.kw);
     if (is_symbolic_)

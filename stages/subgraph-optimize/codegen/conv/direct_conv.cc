@@ -68,6 +68,7 @@ class DirectEmitter {
     }
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry, {.knows_target = !is_fixed(s_)}));
+    kernel.cycles = plan_.cycles;
     kernel.blocks = plan_.blocks;
     kernel.scratch_bytes = plan_.scratch_bytes;
     kernel.multiply_adds = s_.n * output_pixels(s_) * (s_.co * reduction());

@@ -66,6 +66,7 @@ class Int8DepthwiseEmitter {
     b_.ret_void();
     SLUICE_ASSIGN(GeneratedKernel kernel, b_.finish(entry));
     kernel.blocks = is_fixed(s_) ? plan_.blocks : kMaxContractionBlocks;
+    kernel.cycles = plan_.cycles;
     kernel.multiply_adds = s_.n * s_.oh * s_.ow * (s_.co * s_.kh * s_.kw);
     if (!is_fixed(s_))
       kernel.multiply_adds_per_block =

@@ -42,16 +42,24 @@ Value* LoadEmitter::load_guarded(InstructionId id, int copy) {
   Value* otherwise = values_.value(own.operands[0], copy);
   if (!memory_.is_row(element_of(id)) || otherwise->getType()->isVectorTy()) return nullptr;
 
+  llvm::IRBuilder<>& ir = nest_.builder.ir();
   Value* mask = values_.present(copy);
+  Value* of_all_lanes = nullptr;
   for (const loop::Guard& guard : own.guards) {
     if (guards_.is_ignored(guard)) continue;
     Value* holds = neighbour_condition(guard, copy);
     if (holds == nullptr) return nullptr;
     mask = values_.both(mask, holds);
+    if (holds->getType()->isVectorTy()) continue;
+    of_all_lanes = of_all_lanes == nullptr ? holds : ir.CreateAnd(of_all_lanes, holds);
   }
-  return nest_.builder.ir().CreateMaskedLoad(
-      memory_.vector_type(buffer.dtype), memory_.address(element_of(id), copy),
-      alignment_of(buffer.dtype), values_.widened(mask), values_.widened(otherwise));
+  Value* from = memory_.address(element_of(id), copy);
+  // A load without lanes still takes hundreds of cycles where its page is not mapped, as before the
+  // first row of an image.
+  if (of_all_lanes != nullptr)
+    from = ir.CreateSelect(of_all_lanes, from, memory_.base(own.access.buffer));
+  return ir.CreateMaskedLoad(memory_.vector_type(buffer.dtype), from, alignment_of(buffer.dtype),
+                             values_.widened(mask), values_.widened(otherwise));
 }
 
 // Where a guard holds whose value stays or grows by one from lane to lane. Null: it is none.

@@ -91,13 +91,14 @@ class LoopKernel {
       cycles += plan.cycles;
       elements = std::max(elements, plan.elements);
     }
+    kernel.cycles = cycles;
+    kernel.multiply_adds = largest_operand();
     if (loop::is_fixed(graph_)) {
       kernel.blocks =
           static_cast<uint32_t>(std::clamp<double>(cycles / block_cycles(), 1, kMaxLoopBlocks));
       return;
     }
     kernel.blocks = kMaxLoopBlocks;
-    kernel.multiply_adds = largest_operand();
     const double per_element = cycles / static_cast<double>(elements);
     kernel.multiply_adds_per_block =
         std::max<int64_t>(1, static_cast<int64_t>(block_cycles() / per_element));

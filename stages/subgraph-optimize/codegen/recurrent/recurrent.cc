@@ -262,6 +262,7 @@ class WalkEmitter {
     const int64_t weights = cell_.gates() * cell_.hidden * cell_.hidden;
     kernel.scratch_bytes = static_cast<uint64_t>(plan_.scratch.size) * 4;
     kernel.multiply_adds = spec_.steps * spec_.batch * (cell_.directions * weights);
+    kernel.cycles = plan_.cycles;
     kernel.blocks = plan_.blocks;
     if (is_fixed()) return;
     kernel.blocks = kMaxContractionBlocks;

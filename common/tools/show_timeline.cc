@@ -1,0 +1,235 @@
+// Draws the tasks of a schedule over time: a lane for each stream, an arrow from each record to the
+// waits for it.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "common/base/count_text.h"
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/readable_text.h"
+#include "common/target/task_cost.h"
+#include "common/tools/show.h"
+#include "common/tools/svg.h"
+
+namespace sluice {
+namespace {
+
+constexpr double kLabel = 110, kLane = 36, kBar = 24, kLaneGap = 40;
+constexpr double kMinLabelled = 40;  // the width of a bar that has its node's name
+
+struct Span {
+  double begin = 0, end = 0;
+};
+
+// The times of a part's tasks, as a trace has them: by their number in the compiled model, in which
+// waits and records count.
+using TracedTasks = std::map<uint32_t, Span>;
+
+// A task with its place.
+struct DrawnTask {
+  const Node* node;
+  uint32_t number;  // in the compiled model
+  Span span;
+};
+
+class Timeline {
+ public:
+  Timeline(const Graph& graph, const DeviceProfile& profile, const TracedTasks* traced)
+      : graph_(graph), traced_(traced) {
+    uint32_t number = 0;
+    for (const Node& node : graph.nodes()) {
+      if (node.placement.no_task) continue;
+      number += static_cast<uint32_t>(node.placement.waits.size());
+      tasks_.push_back({&node, number, {0, estimate_task(node, profile).cycles / 1000}});
+      number += 1 + static_cast<uint32_t>(node.placement.records.size());
+    }
+    find_events();
+    traced == nullptr ? estimate() : take_times();
+  }
+
+  double height() const { return kLaneGap + kLane * static_cast<double>(graph_.streams.size()); }
+
+  // Returns the picture below `top`.
+  std::string svg(double top) const {
+    std::string text = fmt::format(
+        "<text x=\"{}\" y=\"{:.1f}\">{}: {}, {:.1f} {}</text>\n", kPictureMargin, top - 12,
+        xml_escaped(readable_text(graph_.name())), count_text(tasks_.size(), "task"), end_,
+        traced_ == nullptr ? "thousand cycles, estimated for a thread for each stream"
+                           : "µs, measured");
+    for (size_t stream = 0; stream < graph_.streams.size(); ++stream) text += lane(stream, top);
+    for (const DrawnTask& task : tasks_) text += bar(task, top);
+    for (const auto& [from, to] : arrows_) text += arrow(tasks_[from], tasks_[to], top);
+    return text;
+  }
+
+ private:
+  void find_events() {
+    std::map<uint32_t, std::vector<size_t>> recorded;  // tasks, by event
+    for (size_t task = 0; task < tasks_.size(); ++task) {
+      const Placement& placement = tasks_[task].node->placement;
+      for (const EventWait& wait : placement.waits) {
+        const std::vector<size_t>& records = recorded[wait.event];
+        if (wait.record > 0 && wait.record <= records.size())
+          arrows_.emplace_back(records[wait.record - 1], task);
+      }
+      for (const uint32_t event : placement.records) recorded[event].push_back(task);
+    }
+  }
+
+  // Each task begins when the one before it in its stream is done, and those that it waits for.
+  void estimate() {
+    std::vector<double> free(graph_.streams.size(), 0);
+    size_t arrow = 0;  // these are in the order of the tasks that wait
+    for (size_t task = 0; task < tasks_.size(); ++task) {
+      const size_t stream = stream_of(tasks_[task]);
+      double begin = free[stream];
+      for (; arrow < arrows_.size() && arrows_[arrow].second == task; ++arrow)
+        begin = std::max(begin, tasks_[arrows_[arrow].first].span.end);
+      tasks_[task].span = {begin, begin + tasks_[task].span.end};
+      free[stream] = tasks_[task].span.end;
+      end_ = std::max(end_, free[stream]);
+    }
+  }
+
+  void take_times() {
+    for (DrawnTask& task : tasks_) {
+      const auto found = traced_->find(task.number);
+      task.span = found == traced_->end() ? Span() : found->second;
+      end_ = std::max(end_, task.span.end);
+    }
+  }
+
+  size_t stream_of(const DrawnTask& task) const {
+    const auto last = static_cast<int32_t>(graph_.streams.size()) - 1;
+    return static_cast<size_t>(std::clamp(task.node->placement.stream, 0, last));
+  }
+
+  double x_of(double time) const {
+    return kPictureMargin + kLabel + time / std::max(end_, 1e-9) * (kPictureWidth - kLabel);
+  }
+  static double y_of(size_t stream, double top) {
+    return top + kLane * static_cast<double>(stream);
+  }
+
+  std::string lane(size_t stream, double top) const {
+    const double y = y_of(stream, top);
+    return fmt::format(
+        "<text x=\"{}\" y=\"{:.1f}\">{}</text>\n<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" "
+        "y2=\"{:.1f}\" class=\"lane\"/>\n",
+        kPictureMargin, y + kBar / 2 + 4, xml_escaped(readable_text(graph_.streams[stream])),
+        kPictureMargin + kLabel, kPictureMargin + kPictureWidth, y + kBar / 2, y + kBar / 2);
+  }
+
+  std::string bar(const DrawnTask& task, double top) const {
+    const double x = x_of(task.span.begin), y = y_of(stream_of(task), top);
+    const double width = std::max(x_of(task.span.end) - x, 0.5);
+    const std::string name = xml_escaped(readable_text(task.node->label()));
+    std::string text = fmt::format(
+        "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" fill=\"hsl({}, 55%, "
+        "78%)\"><title>{}\ntask {} on {}, {:.2f} to {:.2f}</title></rect>\n",
+        x, y, width, kBar, static_cast<int>(task.node->op()) * 47 % 360, name, task.number,
+        engine_name(task.node->placement.engine), task.span.begin, task.span.end);
+    if (width < kMinLabelled) return text;
+    return text + fmt::format("<text x=\"{:.2f}\" y=\"{:.1f}\" class=\"name\">{}</text>\n", x + 3,
+                              y + kBar / 2 + 4, xml_escaped(short_name(*task.node, width)));
+  }
+
+  // Returns the end of the node's name that has room: what differs is there.
+  static std::string short_name(const Node& node, double width) {
+    const std::string name =
+        readable_text(node.name().empty() ? std::string(op_name(node.op())) : node.name());
+    const auto letters = static_cast<size_t>(width / 7.5);
+    if (name.size() <= letters) return name;
+    size_t begin = name.size() - letters + 2;
+    while (begin < name.size() && (name[begin] & 0xc0) == 0x80) ++begin;  // within a letter
+    return "…" + name.substr(begin);
+  }
+
+  std::string arrow(const DrawnTask& from, const DrawnTask& to, double top) const {
+    const double middle = kBar / 2;
+    return fmt::format(
+        "<line x1=\"{:.2f}\" y1=\"{:.1f}\" x2=\"{:.2f}\" y2=\"{:.1f}\" class=\"wait\"/>\n",
+        x_of(from.span.end), y_of(stream_of(from), top) + middle, x_of(to.span.begin),
+        y_of(stream_of(to), top) + middle);
+  }
+
+  const Graph& graph_;
+  const TracedTasks* const traced_;  // null: times are estimated
+  std::vector<DrawnTask> tasks_;
+  std::vector<std::pair<size_t, size_t>> arrows_;  // records and waits, by the tasks' places
+  double end_ = 0;
+};
+
+// Returns the tasks of each part, in the order of the tracks.
+Result<std::vector<TracedTasks>> read_trace(const std::string& path) {
+  SLUICE_ASSIGN(const std::string text, read_text(path));
+  const auto refuse = [&](const std::string& what) {
+    return make_error(ErrorCode::kBadFile, "trace '{}': {}", path, what)
+        .with_hint("sluice run MODEL.om --random --trace FILE writes one");
+  };
+  const auto json = json_parse(text);
+  if (!json) return refuse(json.error().message);
+  const Json* events = json->find("traceEvents");
+  if (events == nullptr || events->as_array() == nullptr) return refuse("it has no traceEvents");
+  std::map<int64_t, size_t> part_of;  // by track
+  std::vector<TracedTasks> parts;
+  for (const Json& event : *events->as_array()) {
+    const Json* args = event.find("args");
+    const Json* track = event.find("tid");
+    if (args == nullptr || track == nullptr || !track->as_int()) continue;
+    if (const Json* name = args->find("name"); name != nullptr && name->as_string() != nullptr) {
+      unsigned part = 0;
+      const bool is_part = std::sscanf(name->as_string()->c_str(), "part %u ", &part) == 1;
+      if (is_part || *name->as_string() != "root") part_of[*track->as_int()] = part;
+      continue;
+    }
+    const Json* task = args->find("task");
+    const Json* begin = event.find("ts");
+    const Json* length = event.find("dur");
+    const auto part = part_of.find(*track->as_int());
+    if (task == nullptr || !task->as_int() || begin == nullptr || length == nullptr ||
+        !begin->number() || !length->number() || part == part_of.end())
+      continue;
+    if (part->second >= parts.size()) parts.resize(part->second + 1);
+    parts[part->second][static_cast<uint32_t>(*task->as_int())] = {
+        *begin->number(), *begin->number() + *length->number()};
+  }
+  if (parts.empty()) return refuse("it has no tasks");
+  return parts;
+}
+
+}  // namespace
+
+Result<std::string> timeline_svg(const Module& module, const std::string& trace) {
+  const std::vector<const Graph*> graphs = graphs_with_schedule(module);
+  if (graphs.empty()) {
+    return make_error(ErrorCode::kWrongLevel, "--schedule needs level 'scheduled', got '{}'",
+                      level_name(module.level))
+        .with_hint("sluice-build --stop-after=plan-memory writes it");
+  }
+  const auto name = module.options.find("profile");
+  SLUICE_ASSIGN(const DeviceProfile profile,
+                get_profile(name == module.options.end() ? "native" : name->second));
+  std::vector<TracedTasks> traced;
+  if (!trace.empty()) {
+    SLUICE_ASSIGN(traced, read_trace(trace));
+    traced.resize(std::max(traced.size(), graphs.size()));
+  }
+  std::string pictures;
+  double top = kPictureMargin;
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    const Timeline timeline(*graphs[i], profile, trace.empty() ? nullptr : &traced[i]);
+    pictures += timeline.svg(top);
+    top += timeline.height();
+  }
+  return svg_file(kPictureWidth + 2 * kPictureMargin, top + kPictureMargin,
+                  "rect { stroke: #555; stroke-width: 0.5 } .lane { stroke: #ccc } .wait { stroke: "
+                  "#c33; marker-end: url(#head) } .name { font-size: 10px }",
+                  "<defs><marker id=\"head\" markerWidth=\"8\" markerHeight=\"8\" refX=\"7\" "
+                  "refY=\"3\" orient=\"auto\"><path d=\"M0,0 L7,3 L0,6 z\" fill=\"#c33\"/>"
+                  "</marker></defs>\n" +
+                      pictures);
+}
+
+}  // namespace sluice
