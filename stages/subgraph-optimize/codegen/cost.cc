@@ -113,6 +113,15 @@ double fetch_cycles(int64_t bytes, const DeviceProfile& profile) {
   return static_cast<double>(bytes) / 64 * in_cycles(profile.costs.last_cache_line);
 }
 
+double memory_cycles(double bytes, const DeviceProfile& profile) {
+  const Costs& costs = profile.costs;
+  const int64_t line = bytes <= static_cast<double>(profile.l2_bytes) ? costs.l2_line
+                       : bytes <= static_cast<double>(profile.last_cache_bytes)
+                           ? costs.last_cache_line
+                           : costs.memory_line;
+  return bytes / 64 * in_cycles(line);
+}
+
 uint32_t count_blocks(double cycles, int64_t items, const DeviceProfile& profile) {
   const auto wanted = static_cast<int64_t>(cycles / block_cycles(profile));
   return static_cast<uint32_t>(std::min<int64_t>(

@@ -60,6 +60,9 @@ double repack_cycles(double vectors, const DeviceProfile& profile);
 // Returns the cycles that bring bytes into the first caches from the last one.
 double fetch_cycles(int64_t bytes, const DeviceProfile& profile);
 
+// Returns the cycles that move bytes through the smallest cache that contains them, or memory.
+double memory_cycles(double bytes, const DeviceProfile& profile);
+
 // The most blocks that the launch of a contraction has: enough to keep many threads busy evenly.
 inline constexpr uint32_t kMaxContractionBlocks = 32;
 

@@ -89,7 +89,7 @@ void lay_out(const AttentionSpec& spec, AttentionPlan& plan) {
 }
 
 // Returns the estimated cycles of a run at the nominal sizes: products, and an exponential for each
-// score.
+// score; of few queries, what reading the keys and values takes.
 double cycles_of(const AttentionSpec& spec, const AttentionPlan& plan,
                  const DeviceProfile& profile) {
   const int64_t sizes = spec.key_size + spec.value_size;
@@ -97,7 +97,9 @@ double cycles_of(const AttentionSpec& spec, const AttentionPlan& plan,
   const double exponential = static_cast<double>(profile.costs.transcendental) / 100;
   const double products =
       static_cast<double>(sizes) * multiply_add_cycles(plan.scores.lanes, profile);
-  return scores * (products + exponential) / plan.scores.lanes;
+  const auto read = static_cast<double>((spec.batch * spec.keys * (spec.kv_heads * sizes)).nominal);
+  return std::max(scores * (products + exponential) / plan.scores.lanes,
+                  memory_cycles(read * 4, profile));
 }
 
 void choose_blocks(const AttentionSpec& spec, const DeviceProfile& profile, AttentionPlan& plan) {

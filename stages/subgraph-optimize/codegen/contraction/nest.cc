@@ -4,6 +4,7 @@
 
 #include "stages/subgraph-optimize/codegen/ceil_div.h"
 #include "stages/subgraph-optimize/codegen/contraction/plan.h"
+#include "stages/subgraph-optimize/codegen/cost.h"
 #include "stages/subgraph-optimize/codegen/emit/choice.h"
 
 namespace sluice {
@@ -331,7 +332,8 @@ void set_launch(const ContractionNest& nest, const DeviceProfile& profile,
                 GeneratedKernel& kernel) {
   kernel.multiply_adds = nest.batch * nest.rows * nest.columns * nest.reduction;
   kernel.blocks = nest.is_symbolic ? kMaxContractionBlocks : nest.plan.blocks;
-  kernel.cycles = nest.plan.cycles;
+  const auto weights = static_cast<double>(nest.columns.nominal * nest.reduction.nominal * 4);
+  kernel.cycles = std::max(nest.plan.cycles, memory_cycles(weights, profile));
   if (!nest.is_symbolic) return;
   // One tile of rows waits for its panels, which come from memory.
   double cycles = nest.plan.cycles;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/target/kernel_specification.h"
+#include "stages/subgraph-optimize/codegen/cost.h"
 #include "stages/subgraph-optimize/codegen/emit/object_emitter.h"
 #include "stages/subgraph-optimize/codegen/loop/nest_emitter.h"
 
@@ -85,7 +86,7 @@ class LoopKernel {
   }
 
   void count_blocks(GeneratedKernel& kernel) const {
-    double cycles = memory_cycles();
+    double cycles = memory_cycles(operand_bytes(graph_), profile_);
     int64_t elements = 1;
     for (const NestPlan& plan : plans_) {
       cycles += plan.cycles;
@@ -106,17 +107,6 @@ class LoopKernel {
 
   double block_cycles() const {
     return kBlockLaunches * static_cast<double>(profile_.costs.launch) / 100;
-  }
-
-  // What moving the operands takes.
-  double memory_cycles() const {
-    const double bytes = operand_bytes(graph_);
-    const Costs& costs = profile_.costs;
-    const int64_t line = bytes <= static_cast<double>(profile_.l2_bytes) ? costs.l2_line
-                         : bytes <= static_cast<double>(profile_.last_cache_bytes)
-                             ? costs.last_cache_line
-                             : costs.memory_line;
-    return bytes / 64 * static_cast<double>(line) / 100;
   }
 
   // The number of elements of the largest operand; its dims are symbols or numbers.

@@ -413,13 +413,34 @@ NestPlan plan_nest(loop::LoopGraph& graph, const FlatNest& nest, const DevicePro
 }
 
 double operand_bytes(const loop::LoopGraph& graph) {
+  std::vector<double> accesses(graph.buffers.size(), 0);
+  for (const loop::Nest& nest : graph.nests) {
+    const auto extent = [&](loop::AxisId axis) {
+      return static_cast<double>(
+          nominal_number(graph, nest.axes[static_cast<size_t>(axis)].extent));
+    };
+    double points = 1;
+    for (loop::AxisId axis = 0; axis < nest.outer; ++axis) points *= extent(axis);
+    for (const loop::Sweep& sweep : nest.sweeps) {
+      double own = points;
+      for (const loop::AxisId axis : sweep.axes) own *= extent(axis);
+      for (const loop::InstructionId id : sweep.instructions) {
+        const loop::Instruction& instruction = nest.instructions[static_cast<size_t>(id)];
+        if (instruction.kind == loop::InstructionKind::kLoad)
+          accesses[static_cast<size_t>(instruction.access.buffer)] += own;
+      }
+      for (const loop::Store& store : sweep.stores)
+        accesses[static_cast<size_t>(store.access.buffer)] += own;
+    }
+  }
   double bytes = 0;
-  for (const loop::Buffer& buffer : graph.buffers) {
+  for (size_t id = 0; id < graph.buffers.size(); ++id) {
+    const loop::Buffer& buffer = graph.buffers[id];
     if (buffer.is_local) continue;
-    double own = dtype_bits(buffer.dtype) / 8.0;
+    double elements = 1;
     for (const ExpressionId dim : buffer.dims)
-      own *= static_cast<double>(nominal_number(graph, dim));
-    bytes += own;
+      elements *= static_cast<double>(nominal_number(graph, dim));
+    bytes += std::min(elements, accesses[id]) * dtype_bits(buffer.dtype) / 8;
   }
   return bytes;
 }

@@ -35,7 +35,8 @@ struct NestPlan {
 
 NestPlan plan_nest(loop::LoopGraph& graph, const FlatNest& nest, const DeviceProfile& profile);
 
-// The bytes of all operands at the nominal sizes.
+// The bytes of all operands at the nominal sizes; of one of which a part is read, as by a gather,
+// no more than there are loads.
 double operand_bytes(const loop::LoopGraph& graph);
 // The value of an expression over sizes at the nominal sizes; axes are 0.
 int64_t nominal_number(const loop::LoopGraph& graph, ExpressionId id);
