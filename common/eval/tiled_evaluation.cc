@@ -206,10 +206,9 @@ class TermBuilder {
     std::vector<int64_t> sorted = term.numbers;
     std::sort(sorted.begin(), sorted.end());
     bool fits = sorted.size() == rank && first.dims.size() == rank;
-    for (size_t i = 0; fits && i < rank; ++i) {
-      fits = sorted[i] == static_cast<int64_t>(i) &&
-             first.dims[static_cast<size_t>(term.numbers[i])] == term.dims[i];
-    }
+    for (size_t i = 0; fits && i < rank; ++i) fits = sorted[i] == static_cast<int64_t>(i);
+    for (size_t i = 0; fits && i < rank; ++i)
+      fits = first.dims[static_cast<size_t>(term.numbers[i])] == term.dims[i];
     return fits;
   }
 

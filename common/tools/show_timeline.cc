@@ -1,8 +1,8 @@
 // Draws the tasks of a schedule over time: a lane for each stream, an arrow from each record to the
 // waits for it.
 #include <algorithm>
-#include <cstdio>
 #include <map>
+#include <tuple>
 
 #include "common/base/count_text.h"
 #include "common/base/files.h"
@@ -35,8 +35,7 @@ struct DrawnTask {
 
 class Timeline {
  public:
-  Timeline(const Graph& graph, const DeviceProfile& profile, const TracedTasks* traced)
-      : graph_(graph), traced_(traced) {
+  Timeline(const Graph& graph, const DeviceProfile& profile) : graph_(graph) {
     uint32_t number = 0;
     for (const Node& node : graph.nodes()) {
       if (node.placement.no_task) continue;
@@ -45,7 +44,27 @@ class Timeline {
       number += 1 + static_cast<uint32_t>(node.placement.records.size());
     }
     find_events();
-    traced == nullptr ? estimate() : take_times();
+    estimate();
+  }
+
+  // The tasks' numbers in the compiled model, ascending.
+  std::vector<uint32_t> numbers() const {
+    std::vector<uint32_t> numbers;
+    for (const DrawnTask& task : tasks_) numbers.push_back(task.number);
+    return numbers;
+  }
+  bool has_task(uint32_t number) const {
+    return std::ranges::binary_search(tasks_, number, {}, &DrawnTask::number);
+  }
+
+  // Takes the times of a run, which has all tasks, in place of the estimates.
+  void measure(const TracedTasks& traced) {
+    is_measured_ = true;
+    end_ = 0;
+    for (DrawnTask& task : tasks_) {
+      task.span = traced.at(task.number);
+      end_ = std::max(end_, task.span.end);
+    }
   }
 
   double height() const { return kLaneGap + kLane * static_cast<double>(graph_.streams.size()); }
@@ -55,8 +74,7 @@ class Timeline {
     std::string text = fmt::format(
         "<text x=\"{}\" y=\"{:.1f}\">{}: {}, {:.1f} {}</text>\n", kPictureMargin, top - 12,
         xml_escaped(readable_text(graph_.name())), count_text(tasks_.size(), "task"), end_,
-        traced_ == nullptr ? "thousand cycles, estimated for a thread for each stream"
-                           : "µs, measured");
+        is_measured_ ? "µs, measured" : "thousand cycles, estimated for a thread for each stream");
     for (size_t stream = 0; stream < graph_.streams.size(); ++stream) text += lane(stream, top);
     for (const DrawnTask& task : tasks_) text += bar(task, top);
     for (const auto& [from, to] : arrows_) text += arrow(tasks_[from], tasks_[to], top);
@@ -89,14 +107,6 @@ class Timeline {
       tasks_[task].span = {begin, begin + tasks_[task].span.end};
       free[stream] = tasks_[task].span.end;
       end_ = std::max(end_, free[stream]);
-    }
-  }
-
-  void take_times() {
-    for (DrawnTask& task : tasks_) {
-      const auto found = traced_->find(task.number);
-      task.span = found == traced_->end() ? Span() : found->second;
-      end_ = std::max(end_, task.span.end);
     }
   }
 
@@ -155,49 +165,71 @@ class Timeline {
   }
 
   const Graph& graph_;
-  const TracedTasks* const traced_;  // null: times are estimated
+  bool is_measured_ = false;  // otherwise times are estimated
   std::vector<DrawnTask> tasks_;
   std::vector<std::pair<size_t, size_t>> arrows_;  // records and waits, by the tasks' places
   double end_ = 0;
 };
 
-// Returns the tasks of each part, in the order of the tracks.
-Result<std::vector<TracedTasks>> read_trace(const std::string& path) {
-  SLUICE_ASSIGN(const std::string text, read_text(path));
-  const auto refuse = [&](const std::string& what) {
-    return make_error(ErrorCode::kBadFile, "trace '{}': {}", path, what)
-        .with_hint("sluice run MODEL.om --random --trace FILE writes one");
-  };
-  const auto json = json_parse(text);
-  if (!json) return refuse(json.error().message);
-  const Json* events = json->find("traceEvents");
-  if (events == nullptr || events->as_array() == nullptr) return refuse("it has no traceEvents");
-  std::map<int64_t, size_t> part_of;  // by track
-  std::vector<TracedTasks> parts;
-  for (const Json& event : *events->as_array()) {
-    const Json* args = event.find("args");
-    const Json* track = event.find("tid");
-    if (args == nullptr || track == nullptr || !track->as_int()) continue;
-    if (const Json* name = args->find("name"); name != nullptr && name->as_string() != nullptr) {
-      unsigned part = 0;
-      const bool is_part = std::sscanf(name->as_string()->c_str(), "part %u ", &part) == 1;
-      if (is_part || *name->as_string() != "root") part_of[*track->as_int()] = part;
-      continue;
+// Reads the times of a trace, by the part of each task.
+class TraceReader {
+ public:
+  TraceReader(const std::string& path, const std::vector<Timeline>& timelines)
+      : path_(path), timelines_(timelines), traced_(timelines.size()) {}
+
+  // Error: kBadFile for a file that is no trace, or that of another model.
+  Result<std::vector<TracedTasks>> read() {
+    SLUICE_ASSIGN(const std::string text, read_text(path_));
+    const auto json = json_parse(text);
+    if (!json) return refuse(json.error().message);
+    const Json* events = json->find("traceEvents");
+    if (events == nullptr || events->as_array() == nullptr) return refuse("it has no traceEvents");
+    for (const Json& event : *events->as_array()) SLUICE_TRY(read_event(event));
+    for (size_t part = 0; part < timelines_.size(); ++part) {
+      for (const uint32_t task : timelines_[part].numbers()) {
+        if (traced_[part].contains(task)) continue;
+        return refuse(fmt::format("it has no times of task {} of part {}", task, part));
+      }
     }
-    const Json* task = args->find("task");
-    const Json* begin = event.find("ts");
-    const Json* length = event.find("dur");
-    const auto part = part_of.find(*track->as_int());
-    if (task == nullptr || !task->as_int() || begin == nullptr || length == nullptr ||
-        !begin->number() || !length->number() || part == part_of.end())
-      continue;
-    if (part->second >= parts.size()) parts.resize(part->second + 1);
-    parts[part->second][static_cast<uint32_t>(*task->as_int())] = {
-        *begin->number(), *begin->number() + *length->number()};
+    return std::move(traced_);
   }
-  if (parts.empty()) return refuse("it has no tasks");
-  return parts;
-}
+
+ private:
+  Result<void> read_event(const Json& event) {
+    const Json* args = event.find("args");
+    const Json *part = nullptr, *task = nullptr;
+    if (args != nullptr) std::tie(part, task) = std::tuple(args->find("part"), args->find("task"));
+    const Json *begin = event.find("ts"), *length = event.find("dur");
+    if (part == nullptr || task == nullptr || begin == nullptr || length == nullptr) return {};
+    constexpr double kLongest = 1e15;  // µs
+    const auto is_time = [](const Json& json) {
+      return json.number() && *json.number() >= 0 && *json.number() < kLongest;
+    };
+    if (!part->as_int() || !task->as_int() || !is_time(*begin) || !is_time(*length))
+      return refuse("part, task, ts or dur of an event is no number that a run can have");
+    const int64_t number = *task->as_int();
+    if (*part->as_int() < 0 || *part->as_int() >= std::ssize(timelines_))
+      return refuse(fmt::format("it has part {}, the graph {}", *part->as_int(),
+                                count_text(timelines_.size(), "part")));
+    const auto index = static_cast<size_t>(*part->as_int());
+    if (number < 0 || number > UINT32_MAX ||
+        !timelines_[index].has_task(static_cast<uint32_t>(number)))
+      return refuse(fmt::format("it has task {} of part {}, the graph has not", number, index));
+    traced_[index][static_cast<uint32_t>(number)] = {*begin->number(),
+                                                     *begin->number() + *length->number()};
+    return {};
+  }
+
+  Error refuse(const std::string& what) const {
+    return make_error(ErrorCode::kBadFile, "trace '{}': {}", path_, what)
+        .with_hint(
+            "sluice run MODEL.om --random --trace FILE writes that of a model of this graph");
+  }
+
+  const std::string& path_;
+  const std::vector<Timeline>& timelines_;
+  std::vector<TracedTasks> traced_;  // by part
+};
 
 }  // namespace
 
@@ -211,15 +243,15 @@ Result<std::string> timeline_svg(const Module& module, const std::string& trace)
   const auto name = module.options.find("profile");
   SLUICE_ASSIGN(const DeviceProfile profile,
                 get_profile(name == module.options.end() ? "native" : name->second));
-  std::vector<TracedTasks> traced;
+  std::vector<Timeline> timelines;
+  for (const Graph* graph : graphs) timelines.emplace_back(*graph, profile);
   if (!trace.empty()) {
-    SLUICE_ASSIGN(traced, read_trace(trace));
-    traced.resize(std::max(traced.size(), graphs.size()));
+    SLUICE_ASSIGN(const std::vector<TracedTasks> traced, TraceReader(trace, timelines).read());
+    for (size_t part = 0; part < timelines.size(); ++part) timelines[part].measure(traced[part]);
   }
   std::string pictures;
   double top = kPictureMargin;
-  for (size_t i = 0; i < graphs.size(); ++i) {
-    const Timeline timeline(*graphs[i], profile, trace.empty() ? nullptr : &traced[i]);
+  for (const Timeline& timeline : timelines) {
     pictures += timeline.svg(top);
     top += timeline.height();
   }

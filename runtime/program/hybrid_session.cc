@@ -118,7 +118,7 @@ class HybridSession : public Session {
     int track = 1;
     for (size_t part = 0; part < parts.size(); ++part) {
       const pb::FixedPart& lowered = def().parts(static_cast<int>(part)).fixed();
-      add_task_events(def(), names_, lowered, parts[part], track, start,
+      add_task_events(def(), names_, lowered, static_cast<int>(part), parts[part], track, start,
                       fmt::format("part {} ", part), events);
       track += lowered.streams_size();
     }

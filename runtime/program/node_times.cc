@@ -165,7 +165,7 @@ void add_no_task_events(const pb::FixedPart& part, const std::vector<TaskTime>& 
 }  // namespace
 
 void add_task_events(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part,
-                     const std::vector<TaskTime>& times, int track, int64_t start_ns,
+                     int number, const std::vector<TaskTime>& times, int track, int64_t start_ns,
                      const std::string& prefix, Json::Array& events) {
   for (int s = 0; s < part.streams_size(); ++s)
     events.push_back(track_event(track + s, prefix + part.streams(s).name()));
@@ -173,6 +173,7 @@ void add_task_events(const pb::ModelDef& model, const NodeNames& names, const pb
     if (!is_work(part, task)) continue;
     const NodeTime node = describe_task(model, names, part, task);
     Json about;
+    about.set("part", number);
     about.set("task", task);
     about.set("op", node.op);
     about.set("kernel", node.kernel);

@@ -43,10 +43,10 @@ void add_node_times(const pb::ModelDef& model, const NodeNames& names, const pb:
 Json track_event(int track, const std::string& name);
 Json time_event(int track, const NodeTime& node, const TaskTime& time, int64_t start_ns,
                 Json about);
-// Adds the tasks of a fixed part on a track for each stream, the first of them `track`, and an
-// instant for each value that no task makes.
+// Adds the tasks of a part, the number-th of the model, on a track for each stream, the first of
+// them `track`, and an instant for each value that no task makes.
 void add_task_events(const pb::ModelDef& model, const NodeNames& names, const pb::FixedPart& part,
-                     const std::vector<TaskTime>& times, int track, int64_t start_ns,
+                     int number, const std::vector<TaskTime>& times, int track, int64_t start_ns,
                      const std::string& prefix, Json::Array& events);
 // Returns when the first of a part's tasks began.
 int64_t first_begin(const pb::FixedPart& part, const std::vector<TaskTime>& times);

@@ -58,7 +58,7 @@ class StaticSession : public Session {
     std::vector<TaskTime> times;
     SLUICE_TRY(run_once_timed(times));
     Json::Array events;
-    add_task_events(def(), names_, part(), times, 0, first_begin(part(), times), "", events);
+    add_task_events(def(), names_, part(), 0, times, 0, first_begin(part(), times), "", events);
     return events;
   }
 

@@ -79,11 +79,46 @@ class CpuStreams(ProgramCase):
             self.assertGreater(sum(float(bar.get("width")) for bar in bars), 300)
             self.assertEqual(len(root.findall(f"{SVG}line[@class='wait']")), 1)
 
+    def drawn(self, text, *options):
+        """The picture of a graph in text, with the times of a run of it."""
+        graph, model, trace = (self.path("two." + end) for end in ("sg", "om", "json"))
+        with open(self.path("two.txt"), "w", encoding="utf-8") as file:
+            file.write("sluice 1 lowered after subgraph-optimize\n" + text)
+        self.program(0, "sluice-as", self.path("two.txt"), "-o", self.path("in.sg"))
+        self.program(0, "sluice-build", self.path("in.sg"), "--stop-after=plan-memory", "-o", graph)
+        self.program(0, "sluice-build", graph, "-o", model)
+        self.program(0, "sluice-loader", model, "--random", "-q", "--trace=" + trace)
+        self.program(0, "sluice-show", "--schedule", "--format=svg", "--trace=" + trace, graph,
+                     "-o", self.path("two.svg"))
+        return xml.parse(self.path("two.svg")).getroot()
+
+    def test_labels_and_names_of_any_kind(self):
+        for label in ("root", "part 7 ", "part 4000000000", "\\xff\\xfe", "<&>'"):
+            root = self.drawn(
+                "graph @main(%x: f32[64], %z: f32[64]) -> (%y) {\n"
+                "  %a: f32[64] = Sin(%x) placement "
+                f'{{engine = host_cpu, stream_label = "{label}"}} name "\\xed\\xa0\\x80"\n'
+                '  %b: f32[64] = Cos(%z) placement {engine = host_cpu, stream_label = "b"}\n'
+                '  %y: f32[64] = Add(%a, %b) placement '
+                '{engine = host_cpu, stream_label = "b"}\n}\n')
+            for bar in root.findall(f"{SVG}rect"):
+                title = bar.find(f"{SVG}title").text
+                self.assertNotIn("0.00 to 0.00", title, label)
+
     def test_traces_that_are_none(self):
         graph, _ = self.compiled("two-lstms")
+        _, other = self.compiled("encoder-pair")
+        self.program(0, "sluice-loader", other, "--random", "-q",
+                     "--trace=" + self.path("other.json"))
+        self.assertIn("the graph has not", self.failed(
+            "sluice-show", "--schedule", "--format=svg", "--trace=" + self.path("other.json"),
+            graph))
         for content in ("", "[]", "{}", '{"traceEvents": 3}', '{"traceEvents": [1, {"args": 2}]}',
-                        '{"traceEvents": [{"tid": 0, "args": {"name": "main"}}, '
-                        '{"tid": 0, "ts": "x", "dur": 1, "args": {"task": 1e300}}]}'):
+                        '{"traceEvents": [{"ts": "x", "dur": 1, "args": {"part": 0, "task": 0}}]}',
+                        '{"traceEvents": [{"ts": 1e308, "dur": 1e308, '
+                        '"args": {"part": 0, "task": 0}}]}',
+                        '{"traceEvents": [{"ts": 1, "dur": 1, '
+                        '"args": {"part": 300000000, "task": 0}}]}'):
             with open(self.path("trace.json"), "w", encoding="utf-8") as file:
                 file.write(content)
             said = self.failed("sluice-show", "--schedule", "--format=svg",

@@ -66,16 +66,23 @@ class StreamBalancer {
 
   // Returns whether a task has another stream than the first.
   bool run(bool may_reorder) {
+    for (Node& node : graph_.nodes()) nodes_.push_back(&node);
+    find_tasks();
+    find_regions();
+    const double whole = serial_cycles(tasks_, limits_.threads);
+    if (!is_enough(whole)) return false;  // in most graphs, and in little time
     const TaskOrders orders(graph_);
     const TaskOrders::Best best = orders.best();
     const bool is_given = !may_reorder || best.order.empty();
     const TaskOrders::Order order = is_given ? orders.given() : best.order;
+    nodes_.clear();
     for (const uint32_t index : order) nodes_.push_back(&orders.node(index));
-    find_tasks();
-    find_regions();
+    if (!is_given) {
+      find_tasks();
+      find_regions();
+    }
     const uint64_t peak = keep_within(orders, order, best.peak);
-    const double whole = serial_cycles(tasks_, limits_.threads);
-    if (regions_.empty() || (mode_.is_automatic && gain() < kMinGain * whole)) return false;
+    if (!is_enough(whole)) return false;
     place(may_reorder);
     graph_.notes.push_back(fmt::format(
         "tasks of {} run in {} streams: {:.0f} thousand cycles estimated for {} threads, {:.0f} in "
@@ -86,6 +93,10 @@ class StreamBalancer {
   }
 
  private:
+  bool is_enough(double whole) const {
+    return !regions_.empty() && (!mode_.is_automatic || gain() >= kMinGain * whole);
+  }
+
   double gain() const {
     return std::accumulate(regions_.begin(), regions_.end(), 0.0,
                            [](double sum, const Region& region) { return sum + region.gain; });
@@ -93,7 +104,7 @@ class StreamBalancer {
 
   void find_tasks() {
     std::vector<uint32_t> index_of(graph_.node_limit(), 0);
-    tasks_.resize(nodes_.size());
+    tasks_.assign(nodes_.size(), {});
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
       index_of[static_cast<size_t>(nodes_[i]->id())] = i;
       if (!nodes_[i]->placement.no_task) {
@@ -142,6 +153,7 @@ class StreamBalancer {
   }
 
   void find_regions() {
+    regions_.clear();
     const std::vector<double> paths = longest_paths(tasks_, limits_.threads);
     const std::vector<bool> is_cut = find_cuts();
     for (uint32_t begin = 0, end = 0; begin < is_cut.size(); begin = end + 1) {

@@ -11,7 +11,11 @@ std::optional<StreamBalance> stream_balance(const Options& options, const Device
   if (options.flag("enable-single-stream") || mode == "cv") return std::nullopt;
   StreamBalance balance;
   if (mode.empty()) {
-    if (profile.streams.are_by_engine) return std::nullopt;
+    // Where streams, events and their tasks are few, the user says how they are used.
+    const StreamLimits& limits = profile.streams;
+    if (limits.are_by_engine || limits.max_tasks > 0 || limits.max_events > 0 ||
+        limits.max_notifies > 0)
+      return std::nullopt;
   } else {
     const size_t colon = mode.find(':');  // options.cc checked the number
     balance.is_automatic = false;
