@@ -64,7 +64,8 @@ constexpr std::array kTable = {
     OptionRow{"enable-single-stream", kSemantic, "off", "all tasks of a part run in one stream",
               "on|off", -1, 0, true},
     OptionRow{"multi-stream-parallel-mode", kSemantic, "",
-              "how tasks are spread over streams: cv, one for each engine; LoadBalance:N, over N; "
+              "how tasks are spread over streams: cv, one for each engine; LoadBalance:N, over at "
+              "most N; "
               "MainStream:N, the longest path in the first of N",
               "cv|LoadBalance:1..64|MainStream:1..64"},
     OptionRow{"sync", kSemantic, "event",

@@ -19,7 +19,7 @@ Common options:
                         with the graph.
   --enable-single-stream  Run all tasks of a part in one stream. Travels with the graph.
   --multi-stream-parallel-mode=MODE  How tasks are spread over streams. cv: a stream for each
-                        engine; LoadBalance:N: over N of them; MainStream:N: the longest path has
+                        engine; LoadBalance:N: over at most N; MainStream:N: the longest path has
                         the first of N. Travels with the graph.
   --sync=KIND           event: several tasks may wait for a record; notify: exactly one does.
                         Travels with the graph.

@@ -17,7 +17,7 @@ or summed up.
 Options:
   -o FILE             Write to FILE [default: -].
   --format=FMT        text (which sluice-as reads back) or json; of graphs also dot or onnx: a model
-                      without weights that Netron opens [default: text].
+                      without weights that Netron opens; svg with --schedule [default: text].
   --summary           Counts only: graphs, nodes by op and engine, bytes of constants; of a compiled
                       model its inputs and outputs, nodes by engine, bytes, tasks and streams.
   --check             Of a partitioned graph: what a compile of it will be, as text or JSON: engines

@@ -74,7 +74,7 @@ class Timeline {
     std::string text = fmt::format(
         "<text x=\"{}\" y=\"{:.1f}\">{}: {}, {:.1f} {}</text>\n", kPictureMargin, top - 12,
         xml_escaped(readable_text(graph_.name())), count_text(tasks_.size(), "task"), end_,
-        is_measured_ ? "µs, measured" : "thousand cycles, estimated for a thread for each stream");
+        is_measured_ ? "µs, measured" : "thousand cycles, estimated: each task by one thread");
     for (size_t stream = 0; stream < graph_.streams.size(); ++stream) text += lane(stream, top);
     for (const DrawnTask& task : tasks_) text += bar(task, top);
     for (const auto& [from, to] : arrows_) text += arrow(tasks_[from], tasks_[to], top);

@@ -46,8 +46,10 @@ Result<std::string> show_graph(const Module& module, const ShowRequest& request)
   if (request.format == "dot") return graph_dot(module);
   if (request.format == "onnx") return graph_onnx(module);
   if (request.format != "text") {
-    return make_error(ErrorCode::kBadOption, "--format is '{}', it must be text, json, dot or onnx",
-                      request.format);
+    return make_error(
+        ErrorCode::kBadOption,
+        "--format is '{}', it must be text, json, dot or onnx; svg goes with --schedule",
+        request.format);
   }
   return print_module(module, {.header = request.header});
 }

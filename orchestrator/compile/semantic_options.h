@@ -42,8 +42,8 @@ inline constexpr char kSemanticOptions[] =
                          and ops, separated by commas; "*" is all.
   --enable-single-stream  All tasks of a part run in one stream; nodes may have no stream labels.
   --multi-stream-parallel-mode=MODE  How tasks are spread over streams. cv: a stream for each
-                         engine; LoadBalance:N: over N of them; MainStream:N: the longest path has
-                         the first of N. docs/schedule.md.
+                         engine; LoadBalance:N: over at most N; MainStream:N: the longest path has
+                         the first of N. On a CPU streams are chosen without it. docs/schedule.md.
   --sync=KIND            event: several tasks may wait for a record; notify: exactly one does.
   --external-weight=KIND  Where constants of 4096 bytes and more are: 0, in the compiled model; 1,
                          in files of the folder weight beside it, one each, which models share; 2,

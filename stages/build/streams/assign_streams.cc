@@ -53,8 +53,10 @@ Result<bool> assign_streams(Graph& root, const Options& options) {
   for (Graph* graph : scheduled_graphs(root)) {
     if (is_single) SLUICE_TRY(check_single_stream(*graph));
     StreamAssigner(*graph, is_single).run();
-    SLUICE_TRY(check_limit(*graph, profile, "streams", graph->streams.size(),
-                           profile.streams.max_streams, "give nodes fewer stream labels"));
+    SLUICE_TRY(
+        check_limit(*graph, profile, "streams", graph->streams.size(), profile.streams.max_streams,
+                    "give nodes fewer stream labels, or --multi-stream-parallel-mode a smaller "
+                    "number"));
   }
   return true;
 }

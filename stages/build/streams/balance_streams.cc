@@ -82,12 +82,17 @@ class StreamBalancer {
       find_regions();
     }
     const uint64_t peak = keep_within(orders, order, best.peak);
-    if (!is_enough(whole)) return false;
+    if (!is_enough(whole)) {
+      graph_.notes.push_back(fmt::format(
+          "one stream: what a run holds would grow by more than stream_memory_percent {} in {}",
+          profile_.streams.memory_percent, limits_.streams));
+      return false;
+    }
     place(may_reorder);
     graph_.notes.push_back(fmt::format(
-        "tasks of {} run in {} streams: {:.0f} thousand cycles estimated for {} threads, {:.0f} in "
-        "one stream; {} bytes are live, {} in one stream",
-        count_text(regions_.size(), "place"), count_streams(), (whole - gain()) / 1000,
+        "{} of tasks in {} streams: {:.0f} thousand cycles estimated for {} threads, {:.0f} in one "
+        "stream; at most {} bytes are live, {} in one stream",
+        count_text(regions_.size(), "region"), count_streams(), (whole - gain()) / 1000,
         limits_.threads, whole / 1000, std::max(peak, best.peak), best.peak));
     return true;
   }

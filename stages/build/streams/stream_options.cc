@@ -16,14 +16,13 @@ std::optional<StreamBalance> stream_balance(const Options& options, const Device
     if (limits.are_by_engine || limits.max_tasks > 0 || limits.max_events > 0 ||
         limits.max_notifies > 0)
       return std::nullopt;
+    if (limits.max_streams > 0) balance.streams = std::min(balance.streams, limits.max_streams);
   } else {
     const size_t colon = mode.find(':');  // options.cc checked the number
     balance.is_automatic = false;
     balance.keeps_main = mode.starts_with("MainStream");
     balance.streams = std::stoi(mode.substr(colon + 1));
   }
-  if (profile.streams.max_streams > 0)
-    balance.streams = std::min(balance.streams, profile.streams.max_streams);
   return balance;
 }
 
