@@ -167,12 +167,15 @@ void Walk::run_alone() {
 }
 
 void Walk::run_streams() {
+  const bool is_measured = queue_.streams.size() > 1;
+  is_shared_ = is_measured && stream_sharing_.decide();
+  const int64_t begin = is_measured ? now_ns() : 0;
   WalkLock lock(mutex_);
   while (true) {
     collect_ready();
     if (!ready_.empty()) {
       const uint32_t stream = take_ready();
-      if (!ready_.empty()) offer_streams();
+      if (!ready_.empty() && is_shared_) offer_streams();
       run_head(stream, scratch_, lock);
     } else if (helpers_ > 0) {
       await_helper(lock);
@@ -182,6 +185,7 @@ void Walk::run_streams() {
   }
   lock.unlock();
   end_offers();
+  if (is_measured) stream_sharing_.note(is_shared_, static_cast<double>(now_ns() - begin));
 }
 
 // Asks for a thread for each stream that can go on: the one that called run() if it waits, or one

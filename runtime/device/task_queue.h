@@ -14,6 +14,7 @@
 #include "common/base/result.h"
 #include "runtime/device/device.h"
 #include "runtime/device/launch_sharing.h"
+#include "runtime/device/stream_sharing.h"
 
 namespace sluice {
 
@@ -80,7 +81,8 @@ struct WalkObserver {
 //
 // The thread that calls run() walks. Where several streams can go on, it offers the device's other
 // threads to walk along: each takes a stream, runs its task, records its events and takes the next
-// stream that can go on, so nobody waits for another thread to hand out tasks.
+// stream that can go on, so nobody waits for another thread to hand out tasks. Where that does not
+// pay, it walks alone (stream_sharing.h).
 class Walk {
  public:
   explicit Walk(const TaskQueue& queue);
@@ -134,6 +136,8 @@ class Walk {
   Failure failure_;
   Scratch scratch_;
   LaunchSharing sharing_;
+  StreamSharing stream_sharing_;
+  bool is_shared_ = false;  // other threads may walk along in this run
 };
 
 }  // namespace sluice
