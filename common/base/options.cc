@@ -65,8 +65,7 @@ constexpr std::array kTable = {
               "on|off", -1, 0, true},
     OptionRow{"multi-stream-parallel-mode", kSemantic, "",
               "how tasks are spread over streams: cv, one for each engine; LoadBalance:N, over at "
-              "most N; "
-              "MainStream:N, the longest path in the first of N",
+              "most N; MainStream:N, the longest path in the first of N",
               "cv|LoadBalance:1..64|MainStream:1..64"},
     OptionRow{"sync", kSemantic, "event",
               "event: several tasks may wait for a record; notify: exactly one does",

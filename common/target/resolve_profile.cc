@@ -10,4 +10,9 @@ Result<DeviceProfile> resolve_profile(Options& options, Module& module) {
   return profile;
 }
 
+Result<DeviceProfile> profile_of(const Module& module) {
+  const auto name = module.options.find("profile");
+  return get_profile(name == module.options.end() ? "native" : name->second);
+}
+
 }  // namespace sluice

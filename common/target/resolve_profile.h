@@ -13,4 +13,7 @@ namespace sluice {
 // by the name of the profile that this machine has. Errors: those of get_profile.
 Result<DeviceProfile> resolve_profile(Options& options, Module& module);
 
+// Returns the profile that a file was made for, by its options. Errors: those of get_profile.
+Result<DeviceProfile> profile_of(const Module& module);
+
 }  // namespace sluice

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "common/base/result.h"
 #include "common/ir/module.h"
 
 namespace sluice {
@@ -18,10 +20,11 @@ std::string graph_dot(const Module& module);
 // bytes, symbols.
 std::string summary_text(const Module& module);
 
-// Returns the graphs whose nodes have streams, in order.
-std::vector<const Graph*> graphs_with_schedule(const Module& module);
+// Returns the graphs whose nodes have streams, in order. Error: kWrongLevel where none has; view:
+// the option that needs them, "schedule".
+Result<std::vector<const Graph*>> graphs_with_schedule(const Module& module, std::string_view view);
 // Returns the tasks of a schedule as a table: stream, events, places of what they write and read.
-// Returns kWrongLevel for a graph without streams.
+// Errors as above.
 Result<std::string> schedule_text(const Module& module);
 // Returns a picture of it (SVG): tasks over time in a lane for each stream, waits as arrows. trace:
 // a trace of a run, whose times are shown; empty: estimated times. Errors as above; those of

@@ -7,6 +7,7 @@
 #include "common/ops/infer.h"
 #include "common/ops/view.h"
 #include "common/target/kernel_specification.h"
+#include "common/target/resolve_profile.h"
 
 namespace sluice {
 namespace {
@@ -38,7 +39,7 @@ Result<std::string> loops_text(Module& module, const std::string& glob) {
                       "--loops needs level 'partitioned' or 'lowered', got '{}'",
                       level_name(module.level));
   }
-  SLUICE_ASSIGN(const DeviceProfile profile, get_profile(option_of(module, "profile", "native")));
+  SLUICE_ASSIGN(const DeviceProfile profile, profile_of(module));
   const auto math = math_precision_from_name(option_of(module, "math", "default"));
   if (!math) return make_error(ErrorCode::kBadFile, "the file carries an unknown option 'math'");
   std::string text;

@@ -121,18 +121,14 @@ class ArenaPicture {
 }  // namespace
 
 Result<std::string> memory_svg(const Module& module) {
+  SLUICE_ASSIGN(const std::vector<const Graph*> graphs, graphs_with_schedule(module, "memory"));
   std::string pictures;
   double top = kPictureMargin;
-  for (const Graph* graph : graphs_with_schedule(module)) {
+  for (const Graph* graph : graphs) {
     for (uint32_t memory = 0; memory < std::max<size_t>(1, graph->memories.size()); ++memory) {
       pictures += ArenaPicture(*graph, memory).svg(top);
       top += kHeight + kGap;
     }
-  }
-  if (pictures.empty()) {
-    return make_error(ErrorCode::kWrongLevel, "--memory needs level 'scheduled', got '{}'",
-                      level_name(module.level))
-        .with_hint("sluice-build --stop-after=plan-memory writes it");
   }
   return svg_file(kPictureWidth + 2 * kPictureMargin, top + kPictureMargin,
                   "rect { stroke: #555; stroke-width: 0.5 } .frame { fill: #fafafa }", pictures);

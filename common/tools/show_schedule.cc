@@ -74,24 +74,24 @@ class ScheduleTable {
 
 }  // namespace
 
-std::vector<const Graph*> graphs_with_schedule(const Module& module) {
+Result<std::vector<const Graph*>> graphs_with_schedule(const Module& module,
+                                                       std::string_view view) {
   std::vector<const Graph*> graphs;
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (module.has_graph(id) && !module.graph(id).streams.empty())
       graphs.push_back(&module.graph(id));
   }
-  return graphs;
+  if (!graphs.empty()) return graphs;
+  return make_error(ErrorCode::kWrongLevel, "--{} needs level 'scheduled', got '{}'", view,
+                    level_name(module.level))
+      .with_hint("sluice-build --stop-after=plan-memory writes it");
 }
 
 Result<std::string> schedule_text(const Module& module) {
+  SLUICE_ASSIGN(const std::vector<const Graph*> graphs, graphs_with_schedule(module, "schedule"));
   std::string text;
-  for (const Graph* graph : graphs_with_schedule(module))
+  for (const Graph* graph : graphs)
     text += (text.empty() ? "" : "\n") + ScheduleTable(*graph).text();
-  if (text.empty()) {
-    return make_error(ErrorCode::kWrongLevel, "--schedule needs level 'scheduled', got '{}'",
-                      level_name(module.level))
-        .with_hint("sluice-build --stop-after=plan-memory writes it");
-  }
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/readable_text.h"
+#include "common/target/resolve_profile.h"
 #include "common/target/task_cost.h"
 #include "common/tools/show.h"
 #include "common/tools/svg.h"
@@ -234,15 +235,8 @@ class TraceReader {
 }  // namespace
 
 Result<std::string> timeline_svg(const Module& module, const std::string& trace) {
-  const std::vector<const Graph*> graphs = graphs_with_schedule(module);
-  if (graphs.empty()) {
-    return make_error(ErrorCode::kWrongLevel, "--schedule needs level 'scheduled', got '{}'",
-                      level_name(module.level))
-        .with_hint("sluice-build --stop-after=plan-memory writes it");
-  }
-  const auto name = module.options.find("profile");
-  SLUICE_ASSIGN(const DeviceProfile profile,
-                get_profile(name == module.options.end() ? "native" : name->second));
+  SLUICE_ASSIGN(const std::vector<const Graph*> graphs, graphs_with_schedule(module, "schedule"));
+  SLUICE_ASSIGN(const DeviceProfile profile, profile_of(module));
   std::vector<Timeline> timelines;
   for (const Graph* graph : graphs) timelines.emplace_back(*graph, profile);
   if (!trace.empty()) {

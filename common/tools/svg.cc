@@ -7,7 +7,6 @@
 #include <string_view>
 
 namespace sluice {
-
 namespace {
 
 // Returns the bytes of the letter that the text begins with; 0 when it is no UTF-8, or one that XML

@@ -11,7 +11,7 @@
 #include "common/ops/attributes.h"
 #include "common/target/aicore.h"
 #include "common/target/multiply_adds.h"
-#include "common/target/profile.h"
+#include "common/target/resolve_profile.h"
 #include "common/text/text.h"
 #include "stages/build/memory/plan_memory.h"
 #include "stages/build/package/check_appended.h"
@@ -154,10 +154,7 @@ uint32_t ModelEmitter::size_index(ExpressionId id) {
 }
 
 Result<void> ModelEmitter::emit_header() {
-  const auto profile_name = module_.options.find("profile");
-  SLUICE_ASSIGN(
-      const DeviceProfile profile,
-      get_profile(profile_name == module_.options.end() ? "native" : profile_name->second));
+  SLUICE_ASSIGN(const DeviceProfile profile, profile_of(module_));
   model_.set_version(version_text());
   model_.set_profile(profile.name);
   model_.set_isa(profile.isa);
