@@ -169,9 +169,11 @@ Result<void> Lexer::lex_word_or_mark() {
     return {};
   }
   token_.kind = TokenKind::kMark;
-  const bool is_double = remaining.starts_with("->") || remaining.starts_with("<=");
+  static constexpr std::string_view kDoubles[] = {"->", "<=", ">=", "==", "!="};
+  const bool is_double = std::ranges::any_of(
+      kDoubles, [&](std::string_view mark) { return remaining.starts_with(mark); });
   token_.text = remaining.substr(0, is_double ? 2 : 1);
-  static constexpr std::string_view kMarks = "()[]{},:=*+-?_<";
+  static constexpr std::string_view kMarks = "()[]{},:=*+-?_<>/|";
   if (token_.text.size() == 1 && kMarks.find(remaining[0]) == std::string_view::npos)
     return error("unexpected " + quoted_text(token_.text));
   position_ += token_.text.size();

@@ -1,4 +1,4 @@
-// Tokens of textual formats: graphs (common/text) and loops (common/loop).
+// Tokens of textual formats: graphs (common/text), loops (common/loop) and rules (common/rules).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class TokenKind : uint8_t {
   kConstant,  // $0
   kNode,      // #3
   kDigest,    // sha256:…, the 64 digits
-  kMark,      // ( ) [ ] { } , : = * + - ? _ < <= ->
+  kMark,      // ( ) [ ] { } , : = * + - / ? _ | < > <= >= == != ->
 };
 
 struct Token {

@@ -27,6 +27,10 @@ constexpr std::array kTable = {
     OptionRow{"dim", kSemantic, "", "values of named dimensions, NAME=VALUE"},
     OptionRow{"annotate", kSource, "",
               "file of rules that annotate nodes; its digest is among what the graph is made from"},
+    OptionRow{"rules", kSource, "",
+              "files of rules that rewrite graphs; what they changed names their digests"},
+    OptionRow{"unchecked-rules", kNonSemantic, "off",
+              "rules are used without a check of what they compute", "on|off", -1, 0, true},
     OptionRow{"overridable-inputs", kSemantic, "off",
               "on: initializers that are inputs may be given when the model runs", "on|off"},
     OptionRow{"state", kSemantic, "",
@@ -148,6 +152,8 @@ constexpr Readers kReaders[] = {
     {"strict", "preprocess", "preprocess"},
     {"annotate", "preprocess", "preprocess"},
     {"external-dir", "preprocess", "preprocess"},
+    {"rules", "preprocess", "optimize"},
+    {"unchecked-rules", "preprocess", "optimize"},
     {"opt-level", "preprocess", "optimize"},
     {"precision-mode", "optimize", "optimize"},
     {"modify-mixlist", "optimize", "optimize"},
@@ -190,6 +196,7 @@ std::string option_argument(const OptionRow& row, std::string_view value) {
 
 bool names_file(std::string_view option) {
   constexpr std::string_view kNames[] = {"annotate",
+                                         "rules",
                                          "external-dir",
                                          "model",
                                          "dump-dir",

@@ -15,6 +15,9 @@ enum class Op : uint16_t {
 
 enum class Domain : uint8_t { kOnnx, kMl, kSluice };
 
+// The attribute of Op::kForeign that names the operator: "com.acme::Gelu".
+inline constexpr std::string_view kForeignName = "foreign";
+
 int op_count();
 std::string_view op_name(Op op);
 Domain op_domain(Op op);

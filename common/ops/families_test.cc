@@ -401,6 +401,7 @@ TEST(Families, Contraction) {
 
 TEST(Families, EveryOpHasARow) {
   for (int i = 0; i < op_count(); ++i) {
+    if (static_cast<Op>(i) == Op::kForeign) continue;  // may be anything
     const OpRow* row = find_op(static_cast<Op>(i));
     ASSERT_NE(row, nullptr) << op_name(static_cast<Op>(i));
     EXPECT_EQ(row->op, static_cast<Op>(i));

@@ -121,6 +121,7 @@ class RandomNode {
 TEST(InferFuzz, EveryOpAnswers) {
   size_t answered = 0;
   for (int op = 0; op < op_count(); ++op) {
+    if (static_cast<Op>(op) == Op::kForeign) continue;  // rules replace it before inference
     for (uint32_t seed = 0; seed < 300; ++seed) {
       RandomNode random(seed * 1000 + static_cast<uint32_t>(op));
       Node& node = random.make(static_cast<Op>(op));

@@ -114,6 +114,18 @@ void check_attributes(const Node& node, const OpRow& row, std::string& findings)
 
 }  // namespace
 
+std::optional<AttributeValue> attribute_or_default(const Node& node, std::string_view name) {
+  if (const AttributeValue* value = node.find_attribute(name)) return *value;
+  const OpRow* op = find_op(node.op());
+  if (op == nullptr) return std::nullopt;
+  const auto row = std::ranges::find(op->attributes, name, &AttributeRow::name);
+  if (row == op->attributes.end() || row->required) return std::nullopt;
+  if (row->kind == AttributeKind::kInt) return AttributeValue(static_cast<int64_t>(row->number));
+  if (row->kind == AttributeKind::kFloat) return AttributeValue(static_cast<float>(row->number));
+  if (row->kind == AttributeKind::kString) return AttributeValue(std::string(row->text));
+  return std::nullopt;
+}
+
 const OpRow* find_op(Op op) {
   static const std::vector<const OpRow*> kIndex = index_rows();
   return kIndex[static_cast<size_t>(op)];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -32,6 +33,9 @@ struct AttributeRow {
   bool required = false;
   // For a string: its allowed values, separated by blanks; empty allows any.
   std::string_view words = {};
+  // The value of a node without it: of an int, a float, or each of ints; of a string.
+  double number = 0;
+  std::string_view text = {};
 };
 
 enum OpFlag : uint32_t {
@@ -65,6 +69,8 @@ struct OpRow {
 
 // Returns null when the op is not in this release's table.
 const OpRow* find_op(Op op);
+// Returns the value of an attribute, or that of a node without it; nothing where there is none.
+std::optional<AttributeValue> attribute_or_default(const Node& node, std::string_view name);
 // Checks the number of inputs and outputs, attribute names, kinds and words against the table; one
 // error (kBadNode) reports all violations.
 Result<void> check_signature(const Node& node);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,21 +18,39 @@ namespace sluice {
 // A level includes those before it: --opt-level=O1 runs kO0 and kO1.
 enum class PassLevel : uint8_t { kO0, kO1, kO3 };
 
+// What one rule of a pass did.
+struct RuleCount {
+  std::string rule;
+  uint64_t matches = 0;
+  uint64_t effects = 0;
+  std::string obstacle;  // why the first match that was not replaced was not
+};
+
+// The text of rules that a pass consists of (common/rules), and how to run them.
+struct PassRules {
+  std::string_view text;
+  std::string_view digest;  // of a user's file; it names the text in graphs that stop half-way
+  Result<bool> (*apply)(Graph& graph, std::string_view name, std::string_view text,
+                        std::vector<RuleCount>& counts) = nullptr;
+};
+
 struct Pass {
   std::string_view name;      // "fold-reshape-chain": flag, file and function have the same name
   std::string_view sentence;  // for --list-passes
-  // Returns true when it changed the graph; called for the root.
+  // Returns true when it changed the graph; called for the root. Null for a pass of rules.
   Result<bool> (*run)(Graph& graph, const Options& options);
   PassLevel level = PassLevel::kO3;
+  PassRules rules = {};
 };
 
 struct PassReport {
-  std::string_view name;
+  std::string name;
   double seconds = 0;
   uint64_t nodes_before = 0;
   uint64_t nodes_after = 0;
   bool changed = false;
   WorkCounts work{};
+  std::vector<RuleCount> rules = {};  // of a pass of rules
 };
 
 // Reports work that is not a pass of a table (import, planning) as a separate pass: time and

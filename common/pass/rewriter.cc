@@ -3,112 +3,56 @@
 #include <algorithm>
 #include <iterator>
 
-#include "common/ir/clone.h"
-#include "common/pass/control_edges.h"
+#include "common/base/work.h"
 
 namespace sluice {
-namespace {
 
-Result<void> check_replacement(const Boundary& boundary, Graph& replacement,
-                               const RewriteStatistics& statistics) {
-  if (statistics.pass.empty())
-    return make_error(ErrorCode::kInternal, "a replacement without the name of a pass");
-  if (std::string obstacle = boundary_obstacle(boundary); !obstacle.empty())
-    return make_error(ErrorCode::kBadGraph, "{}", obstacle);
-  if (replacement.inputs().size() != boundary.inputs.size() ||
-      replacement.outputs().size() != boundary.outputs.size()) {
-    return make_error(ErrorCode::kBadGraph,
-                      "a replacement with {} inputs and {} outputs for {} and {}",
-                      replacement.inputs().size(), replacement.outputs().size(),
-                      boundary.inputs.size(), boundary.outputs.size());
+Replacement::Replacement(Editor& editor, std::vector<Node*> nodes)
+    : editor_(editor), nodes_(std::move(nodes)) {
+  add_work(Work::kMatches);
+  for (const Node* node : nodes_) {
+    std::vector<uint32_t> merged;
+    std::ranges::set_union(origins_, node->origins(), std::back_inserter(merged));
+    origins_ = std::move(merged);
   }
-  if (auto ordered = replacement.restore_order(); !ordered)
-    return make_error(ErrorCode::kBadGraph, "{}", ordered.error().message);
-  std::string reason;
-  if (!can_fuse(boundary.nodes, reason)) return make_error(ErrorCode::kCycle, "{}", reason);
-  return {};
 }
 
-class Replacer {
- public:
-  Replacer(const Boundary& boundary, const Graph& replacement)
-      : boundary_(boundary),
-        replacement_(replacement),
-        graph_(boundary.nodes[0]->graph()),
-        mapper_(replacement.module(), graph_.module()),
-        control_(graph_),
-        values_(replacement.value_limit(), nullptr) {}
+Replacement::~Replacement() {
+  if (committed_) return;
+  for (auto node = made_.rbegin(); node != made_.rend(); ++node) editor_.graph().erase_node(**node);
+}
 
-  std::vector<Node*> run() {
-    copy_nodes();
-    for (size_t i = 0; i < boundary_.outputs.size(); ++i)
-      give_output(*boundary_.outputs[i], *replacement_.outputs()[i]);
-    control_.transfer(boundary_.nodes, made_);
-    for (auto node = boundary_.nodes.rbegin(); node != boundary_.nodes.rend(); ++node)
-      graph_.erase_node(**node);
-    return std::move(made_);
+Node& Replacement::add(Op op, const std::vector<Value*>& inputs, size_t outputs) {
+  Node& node = editor_.graph().add_node(op, inputs, outputs, nodes_.back());
+  node.add_origins(origins_);
+  node.placement = nodes_.back()->placement;
+  made_.push_back(&node);
+  return node;
+}
+
+// The model's own outputs keep their names, so one that becomes an input, a constant or a second
+// name of a value is copied.
+void Replacement::give(Value& old, Value& value) {
+  const bool is_made = std::ranges::find(made_, value.producer()) != made_.end();
+  if (is_made && !value.is_output()) {
+    if (value.name().empty()) value.set_name(old.name());
+    if (value.producer()->name().empty()) value.producer()->set_name(old.producer()->name());
   }
-
- private:
-  // Inserts the copies before the last old node, where everything they read has been made.
-  void copy_nodes() {
-    for (size_t i = 0; i < boundary_.inputs.size(); ++i) {
-      values_[static_cast<size_t>(replacement_.inputs()[i]->id())] = boundary_.inputs[i];
-    }
-    std::vector<uint32_t> origins;
-    Placement placement = boundary_.nodes[0]->placement;
-    for (const Node* node : boundary_.nodes) {
-      std::vector<uint32_t> merged;
-      std::set_union(origins.begin(), origins.end(), node->origins().begin(), node->origins().end(),
-                     std::back_inserter(merged));
-      origins = std::move(merged);
-      placement.keep = placement.keep || node->placement.keep;
-      placement.no_fold = placement.no_fold || node->placement.no_fold;
-    }
-    for (const Node& node : replacement_.nodes()) {
-      Node& copy = mapper_.clone_node(node, graph_, values_, boundary_.nodes.back());
-      copy.add_origins(origins);
-      copy.placement = placement;
-      made_.push_back(&copy);
-    }
+  if (is_model_output(old) && (!is_made || value.is_output())) {
+    Node& copy = add(Op::kIdentity, {&value});
+    editor_.replace(old, copy.add_output(old.type_id(), old.name()));
+    return;
   }
+  editor_.replace(old, value);
+}
 
-  // The model's own outputs keep their names, so one that becomes an input, a constant or a second
-  // name of a value is copied.
-  void give_output(Value& old, const Value& source) {
-    Value* result = mapper_.value(source, graph_, values_);
-    bool fresh = std::find(made_.begin(), made_.end(), result->producer()) != made_.end() &&
-                 !result->is_output();
-    if (old.is_output() && !fresh) {
-      Node& copy = graph_.add_node(Op::kIdentity, {result}, 1, boundary_.nodes.back());
-      copy.placement = boundary_.nodes[0]->placement;
-      copy.output().set_type(result->type_id());
-      made_.push_back(&copy);
-      result = &copy.output();
-      fresh = true;
-    }
-    if (fresh) result->set_name(old.name());
-    if (result->type_id() == 0) result->set_type(old.type_id());
-    graph_.replace_all_uses(old, *result);
-  }
-
-  const Boundary& boundary_;
-  const Graph& replacement_;
-  Graph& graph_;
-  ModuleMapper mapper_;
-  ControlEdges control_;
-  std::vector<Value*> values_;  // by value id of the replacement
-  std::vector<Node*> made_;
-};
-
-}  // namespace
-
-Result<std::vector<Node*>> replace(const Boundary& boundary, Graph& replacement,
-                                   RewriteStatistics& statistics) {
-  ++statistics.matches;
-  SLUICE_TRY(check_replacement(boundary, replacement, statistics));
-  ++statistics.effects;
-  return Replacer(boundary, replacement).run();
+void Replacement::commit(const std::vector<std::pair<Value*, Value*>>& outputs) {
+  add_work(Work::kReplacements);
+  committed_ = true;
+  for (const auto& [old, value] : outputs) give(*old, *value);
+  editor_.control().transfer(nodes_, made_);
+  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node)
+    editor_.graph().erase_node(**node);
 }
 
 }  // namespace sluice

@@ -1,31 +1,42 @@
-// Replaces a part of a graph by a replacement graph (catalogue 1.6).
+// Puts new nodes in the place of old ones, for passes and for rules (catalogue 1.6).
 #pragma once
 
-#include <cstdint>
-#include <string>
+#include <utility>
 #include <vector>
 
-#include "common/base/result.h"
-#include "common/ir/module.h"
-#include "common/pass/boundary.h"
+#include "common/pass/editor.h"
 
 namespace sluice {
 
-// The replacements of one pass.
-struct RewriteStatistics {
-  std::string pass;      // the name of the pass; must not be empty
-  uint64_t matches = 0;  // requested replacements
-  uint64_t effects = 0;  // replacements made
-};
+// A replacement in the making: nothing changes for the rest of the graph before commit(), and what
+// was added goes again without it.
+class Replacement {
+ public:
+  // The old nodes are of the editor's graph, not empty, and in list order; the caller has checked
+  // that they can go (can_fuse). Counts a match.
+  Replacement(Editor& editor, std::vector<Node*> nodes);
+  ~Replacement();
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
 
-// Copies the nodes of `replacement` (of any module) into the boundary's graph, makes the readers of
-// its outputs read the new ones, and erases the old nodes. Inputs and outputs correspond by
-// position. The new values keep the names of the outputs that they replace; the new nodes get the
-// origins, placement and control edges of the old ones. Returns the new nodes in order. Errors,
-// which leave the graph unchanged: kBadGraph when the boundary is invalid, the numbers of inputs or
-// outputs differ or the replacement has a cycle, kCycle when the nodes cannot be fused (can_fuse),
-// kInternal when the statistics have no pass name.
-Result<std::vector<Node*>> replace(const Boundary& boundary, Graph& replacement,
-                                   RewriteStatistics& statistics);
+  // Adds a node before the last old one, with the placement and the origins of the old ones.
+  Node& add(Op op, const std::vector<Value*>& inputs, size_t outputs = 0);
+  const std::vector<Node*>& made() const { return made_; }
+
+  // Makes readers of each first value read the second one, a result of a new node or a value made
+  // before the old nodes, of the same type; erases the old nodes, whose other results nothing
+  // outside may read. The values keep the names of the old ones, and control edges go to the new
+  // nodes. Counts an effect.
+  void commit(const std::vector<std::pair<Value*, Value*>>& outputs);
+
+ private:
+  void give(Value& old, Value& value);
+
+  Editor& editor_;
+  std::vector<Node*> nodes_;
+  std::vector<Node*> made_;
+  std::vector<uint32_t> origins_;
+  bool committed_ = false;
+};
 
 }  // namespace sluice

@@ -87,6 +87,14 @@ Result<size_t> stop_index(std::span<const Pass> passes, const std::vector<const 
       .with_hint("--opt-level, --passes and --skip choose what runs");
 }
 
+// Returns the name of a pass in a graph that stops half-way: rules of a user are named with the
+// beginning of their digest, so that other rules of the same name do not go on.
+std::string row_name(const Pass& pass) {
+  constexpr size_t kDigits = 12;
+  if (pass.rules.digest.empty()) return std::string(pass.name);
+  return fmt::format("{}@{}", pass.name, pass.rules.digest.substr(0, kDigits));
+}
+
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "'" : ", '") + name + "'";
@@ -98,16 +106,17 @@ Result<size_t> resume_index(const Module& module, std::span<const Pass> passes,
                             const std::vector<std::string>& chosen, size_t stop) {
   if (!module.is_mid_stage()) return size_t{0};
   const bool is_ours =
-      std::all_of(module.passes.begin(), module.passes.end(),
-                  [&](const std::string& name) { return find_pass(passes, name) != nullptr; });
+      std::all_of(module.passes.begin(), module.passes.end(), [&](const std::string& name) {
+        return find_pass(passes, name) != nullptr || name.find('@') != name.npos;
+      });
   if (module.passes != chosen) {
     return make_error(
                ErrorCode::kBadOption,
                "the graph stopped {}after {} of these passes:\n  {}\n  here the passes are: {}",
                is_ours ? "" : "in another stage, ", module.passes_done, listed(module.passes),
                listed(chosen))
-        .with_hint(is_ours ? "give the options that it was written with, or begin with the graph "
-                             "that the stage read"
+        .with_hint(is_ours ? "give the options that it was written with, and the same files of "
+                             "--rules, or begin with the graph that the stage read"
                            : "give it to the stage that wrote it");
   }
   if (stop >= module.passes_done) return module.passes_done;
@@ -144,7 +153,10 @@ Result<PassReport> run_pass(Module& module, const Pass& pass, const Options& opt
   const std::string before = proven ? print_module(module) : std::string();
 #endif
   WorkReport work(pass.name, count_nodes(module));
-  auto result = pass.run(module.root(), options);
+  std::vector<RuleCount> rules;
+  auto result = pass.run != nullptr
+                    ? pass.run(module.root(), options)
+                    : pass.rules.apply(module.root(), pass.name, pass.rules.text, rules);
   if (!result) return std::move(result).error().within(std::string(pass.name));
   const bool changed = *result;
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
@@ -153,7 +165,10 @@ Result<PassReport> run_pass(Module& module, const Pass& pass, const Options& opt
       return broken_by(pass, std::move(restored).error());
   }
   if (changed) module.erase_unowned();
+  if (changed && !pass.rules.digest.empty())
+    module.options[fmt::format("rules.{}", pass.name)] = pass.rules.digest;
   PassReport report = work.done(module, changed);
+  report.rules = std::move(rules);
 #ifndef NDEBUG
   if (proven && !changed && print_module(module) != before) {
     return make_error(ErrorCode::kInternal, "pass {} changed the graph and did not say so",
@@ -166,7 +181,7 @@ Result<PassReport> run_pass(Module& module, const Pass& pass, const Options& opt
 }  // namespace
 
 WorkReport::WorkReport(std::string_view name, uint64_t nodes_before)
-    : report_{.name = name, .nodes_before = nodes_before},
+    : report_{.name = std::string(name), .nodes_before = nodes_before},
       before_(work_done()),
       start_(std::chrono::steady_clock::now()) {}
 
@@ -184,7 +199,7 @@ Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass>
   SLUICE_ASSIGN(const std::vector<const Pass*> chosen, choose_passes(passes, options));
   SLUICE_ASSIGN(const size_t stop, stop_index(passes, chosen, options));
   std::vector<std::string> names;
-  for (const Pass* pass : chosen) names.emplace_back(pass->name);
+  for (const Pass* pass : chosen) names.push_back(row_name(*pass));
   SLUICE_ASSIGN(const size_t first, resume_index(module, passes, names, stop));
   std::vector<PassReport> reports;
   for (size_t i = first; i < stop; ++i) {

@@ -5,6 +5,7 @@
 #include "common/base/command_line.h"
 #include "common/base/release.h"
 #include "common/stage/resume.h"
+#include "fmt/ranges.h"
 
 namespace sluice {
 namespace {
@@ -95,7 +96,10 @@ Result<ParsedArguments> parse_arguments(int argc, char** argv, StageId stage,
       std::vector<std::string> values;
       for (const std::string& value : line.list(name)) values.emplace_back(typed_value(row, value));
       for (const std::string& value : values) SLUICE_TRY(check_option_value(row, value));
-      return args.options.set(row.name, joined_values(std::move(values)));
+      // Files of rules run in the order in which they are given.
+      const bool is_ordered = row.name == "rules";
+      return args.options.set(row.name, is_ordered ? fmt::format("{}", fmt::join(values, ";"))
+                                                   : joined_values(std::move(values)));
     }();
     if (!set && !parsed.wrong) parsed.wrong = std::move(set).error();
   }

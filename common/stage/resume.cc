@@ -14,8 +14,14 @@ std::string travelling_name(StageId stage, const OptionRow& row) {
                                            : fmt::format("{}.{}", stage_name(stage), row.name);
 }
 
-// A file of rules is in the graph's provenance by its digest.
-bool is_recorded_by_digest(const OptionRow& row) { return row.name == "annotate"; }
+// A file of annotations is in the graph's provenance by its digest, files of rules are in the list
+// of passes.
+bool is_recorded_by_digest(const OptionRow& row) {
+  return row.name == "annotate" || row.name == "rules" || row.name == "unchecked-rules";
+}
+bool is_in_list(const OptionRow& row) {
+  return row.name == "opt-level" || row.name == "rules" || row.name == "unchecked-rules";
+}
 
 bool is_recorded(const OptionRow& row, StageId stage) {
   return row.kind != OptionKind::kSemantic && !is_recorded_by_digest(row) &&
@@ -65,7 +71,7 @@ Result<void> check_resumed(StageId stage, const Module& module, const Options& g
   if (!module.is_mid_stage() || !is_ours) return {};
   for (const OptionRow& row : option_table()) {
     if (last_reader(row.name) != stage_name(stage) || given.text(row.name) == row.fallback ||
-        row.name == "opt-level")  // the list of passes records it
+        is_in_list(row))
       continue;
     SLUICE_TRY(is_recorded_by_digest(row) ? check_digest(stage, row, module, given)
                                           : check_value(stage, row, module, given));

@@ -4,6 +4,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/program.h"
+#include "common/rules/rule_rows.h"
 #include "common/stage/arguments.h"
 #include "common/stage/failure.h"
 #include "common/stage/run_stage.h"
@@ -37,7 +38,9 @@ int stage_main(int argc, char** argv, const char* usage, const Stage& stage) {
   if (!parsed)
     return end_failed(stage_program(stage.id), parsed.error(), false, fails_into_pipe("-"));
   if (parsed->list_passes) {
-    for (const Pass& pass : stage.passes)
+    auto rows = rules::RuleRows::load(stage.passes, stage.id, parsed->args.options);
+    if (!rows) return end_failed(stage_program(stage.id), rows.error(), false, false);
+    for (const Pass& pass : rows->passes())
       parsed->print += fmt::format("{:28} {}\n", pass.name, pass.sentence);
   }
   if (!parsed->print.empty() || parsed->list_passes)

@@ -28,6 +28,17 @@ Json pass_json(const PassReport& report) {
   json.set("changed", report.changed);
   json.set("visits", report.work[static_cast<size_t>(Work::kNodeVisits)]);
   json.set("work", work_json(report.work));
+  if (report.rules.empty()) return json;
+  Json rules{Json::Array{}};
+  for (const RuleCount& count : report.rules) {
+    Json rule;
+    rule.set("rule", count.rule);
+    rule.set("match_times", count.matches);
+    rule.set("effect_times", count.effects);
+    if (!count.obstacle.empty()) rule.set("obstacle", count.obstacle);
+    rules.push(std::move(rule));
+  }
+  json.set("rules", std::move(rules));
   return json;
 }
 

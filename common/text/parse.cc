@@ -203,8 +203,7 @@ Result<void> ModuleParser::parse_symbol_bounds(Symbol& symbol) {
 Result<void> ModuleParser::parse_requirement() {
   SLUICE_TRY(advance());
   SLUICE_ASSIGN(const ExpressionId a, parse_sum());
-  SLUICE_TRY(expect("="));
-  SLUICE_TRY(expect("="));
+  SLUICE_TRY(expect("=="));
   SLUICE_ASSIGN(const ExpressionId b, parse_sum());
   SLUICE_TRY(expect("for"));
   SLUICE_ASSIGN(const Token words, take(TokenKind::kString, "what needs these sizes"));

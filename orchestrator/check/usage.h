@@ -12,7 +12,7 @@ inline constexpr char kCheckHead[] =
 
 Usage:
   sluice-check [options] [--input-shape=SHAPES]... [--dim=DIM]... [--passes=LIST]...
-               [--skip=LIST]... <in>
+               [--skip=LIST]... [--rules=FILE]... <in>
   sluice-check (--help | --version)
 
 Reads <in>, an ONNX model, and runs the stages up to sluice-partition on it. Prints inputs and

@@ -11,6 +11,9 @@ inline constexpr char kSemanticOptions[] =
   --dim=DIM              Value of a named dimension, NAME=VALUE, or its bounds, NAME=LOW..HIGH. NAME
                          is as the model has it, blanks and all; a dimension without a name is
                          INPUT_AXIS.
+  --rules=FILE           Rewrite graphs by the rules in FILE, at a row of their own among the passes
+                         of sluice-preprocess or sluice-optimize; repeatable; docs/own-passes.md.
+  --unchecked-rules      Use rules without a check of what they compute.
   --annotate=RULES       Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
   --overridable-inputs=SWITCH  on: initializers that are inputs too may be given when the model
                          runs.

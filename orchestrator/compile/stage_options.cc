@@ -17,6 +17,8 @@ namespace {
 constexpr std::string_view kHandled[] = {"dump-dir",
                                          "stats",
                                          "passes",
+                                         "rules",
+                                         "unchecked-rules",
                                          "skip",
                                          "stop-after",
                                          "segments",
@@ -27,6 +29,9 @@ constexpr std::string_view kHandled[] = {"dump-dir",
                                          "sandbox-seconds",
                                          "sandbox-file-bytes",
                                          "key"};
+
+// The stages that read rules.
+constexpr size_t kRuleStages = 2;
 
 bool is_for_first(const OptionRow& row) {
   return row.kind != OptionKind::kNonSemantic || row.name == "strict";
@@ -69,7 +74,10 @@ Result<StageOptions> stage_options(const CommandLine& line) {
   StageOptions options{.semantic = {},
                        .non_semantic = {},
                        .passes = line.list("--passes"),
-                       .skip = line.list("--skip")};
+                       .skip = line.list("--skip"),
+                       .rules = {}};
+  for (const std::string& file : line.list("--rules")) options.rules.push_back("--rules=" + file);
+  if (line.has("--unchecked-rules")) options.rules.emplace_back("--unchecked-rules");
   for (const OptionRow& row : option_table()) {
     for (const std::string& value : line.list(fmt::format("--{}", row.name)))
       SLUICE_TRY(check_option_value(row, typed_value(row, value)));
@@ -89,12 +97,19 @@ Result<StageOptions> stage_options(const CommandLine& line) {
 
 Result<std::vector<std::vector<std::string>>> early_arguments(const StageOptions& options,
                                                               size_t first, size_t last) {
+  if (first >= kRuleStages && !options.rules.empty()) {
+    return make_error(ErrorCode::kBadOption,
+                      "{} comes too late: rules rewrite graphs in sluice-preprocess and "
+                      "sluice-optimize, which this graph is past",
+                      options.rules[0]);
+  }
   SLUICE_ASSIGN(const auto passes, by_stage("passes", options.passes, first, last));
   SLUICE_ASSIGN(const auto skip, by_stage("skip", options.skip, first, last));
   std::vector<std::vector<std::string>> stages;
   for (size_t i = first; i <= last; ++i) {
     std::vector<std::string>& arguments = stages.emplace_back();
     if (i == first) add_to(arguments, options.semantic);
+    if (i < kRuleStages) add_to(arguments, options.rules);
     if (!passes[i].empty()) arguments.push_back("--passes=" + passes[i]);
     if (!skip[i].empty()) arguments.push_back("--skip=" + skip[i]);
   }
@@ -103,8 +118,9 @@ Result<std::vector<std::vector<std::string>>> early_arguments(const StageOptions
 
 Result<std::vector<std::vector<std::string>>> late_arguments(const StageOptions& options,
                                                              size_t first) {
-  StageOptions chosen{
-      .semantic = {}, .non_semantic = {}, .passes = options.passes, .skip = options.skip};
+  StageOptions chosen = options;
+  chosen.semantic.clear();
+  chosen.non_semantic.clear();
   SLUICE_ASSIGN(auto stages, early_arguments(chosen, first, kStageNames.size() - 1));
   for (const std::string& argument : options.semantic) {
     const std::string name = argument.substr(2, argument.find('=') - 2);
@@ -130,6 +146,7 @@ std::vector<std::string> typed_options(const StageOptions& options) {
   add_to(typed, options.non_semantic);
   for (const std::string& list : options.passes) typed.push_back("--passes=" + list);
   for (const std::string& list : options.skip) typed.push_back("--skip=" + list);
+  add_to(typed, options.rules);
   return typed;
 }
 

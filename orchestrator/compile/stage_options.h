@@ -18,6 +18,8 @@ struct StageOptions {
   std::vector<std::string>
       passes;  // "STAGE:LIST" items, several joined by ';': exactly these passes of that stage
   std::vector<std::string> skip;  // the same: leave these out
+  // Arguments of the stages that read rules: --rules=FILE, in order, and --unchecked-rules.
+  std::vector<std::string> rules;
 };
 
 // Returns the options of the usage text. Errors: kBadOption.

@@ -12,8 +12,8 @@ inline constexpr char kCompileHead[] =
 what --transport says; the product is the same.
 
 Usage:
-  sluice-compile [options] [--input-shape=SHAPES]... [--dim=DIM]... [--passes=LIST]...
-                 [--skip=LIST]... [--service=SERVICE]... <in>
+  sluice-compile [options] [--input-shape=SHAPES]... [--dim=DIM]... [--rules=FILE]...
+                 [--passes=LIST]... [--skip=LIST]... [--service=SERVICE]... <in>
   sluice-compile (--help | --version)
 
 Reads <in>: an ONNX model, or a graph file (.sg) written by any stage or by --dump-dir; then work

@@ -13,6 +13,7 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kContent = "content ";
+constexpr size_t kHexDigits = 64;
 
 struct Argument {
   std::string name, value;
@@ -30,7 +31,7 @@ Result<std::string> keep_content(const std::string& path, Store& store) {
 }
 
 Result<std::string> write_content(const std::string& value, Store& store, const std::string& path) {
-  const auto digest = digest_from_hex(std::string_view(value).substr(kContent.size()));
+  const auto digest = digest_from_hex(std::string_view(value).substr(kContent.size(), kHexDigits));
   const auto file = digest ? store.find_artifact(*digest) : std::nullopt;
   if (!file) {
     return make_error(ErrorCode::kBadFile, "the store '{}' has lost the file sha256:{}",
@@ -39,6 +40,18 @@ Result<std::string> write_content(const std::string& value, Store& store, const 
   }
   SLUICE_TRY(write_file(path, file->bytes()));
   return path;
+}
+
+// Returns where a file of an option is put: files of rules keep their names, each in a folder.
+Result<std::string> place_of(const std::string& name, const std::string& value,
+                             const std::string& folder,
+                             const std::vector<std::vector<std::string>>& arguments) {
+  if (name != "rules") return folder + "/" + name;
+  size_t number = 0;
+  for (const std::vector<std::string>& stage : arguments) number += stage.size();
+  const std::string place = fmt::format("{}/rules.{}", folder, number);
+  SLUICE_TRY(make_directories(place));
+  return place + "/" + value.substr(value.find_last_of(" /") + 1);
 }
 
 Result<void> add_builds(Fields& fields) {
@@ -62,12 +75,14 @@ Result<Record> record_of(const CompileJob& job, Store& store) {
   if (job.profile.ends_with(".json")) SLUICE_TRY(keep_content(job.profile, store));
   for (size_t i = 1; i < kStageNames.size(); ++i) {
     std::vector<std::string> arguments = job.arguments[i];
-    std::ranges::sort(arguments);
+    sort_arguments(arguments);
     for (const std::string& text : arguments) {
       auto [name, value] = argument_of(text);
       if (name == "profile") continue;
       if (names_file(name)) {
+        const std::string file = value.substr(value.find_last_of('/') + 1);
         SLUICE_ASSIGN(value, keep_content(value, store));
+        if (name == "rules") value += " " + file;
       }
       record.fields.add(fmt::format("{}.{}", kStageNames[i], name), std::move(value));
     }
@@ -105,7 +120,8 @@ Result<CompileJob> job_of(const Record& record, Store& store, const std::string&
     const std::string name = field.substr(dot + 1);
     std::string value = text;
     if (names_file(name)) {
-      SLUICE_ASSIGN(value, write_content(value, store, folder + "/" + name));
+      SLUICE_ASSIGN(const std::string path, place_of(name, value, folder, job.arguments));
+      SLUICE_ASSIGN(value, write_content(value, store, path));
     }
     const auto i = static_cast<size_t>(stage - kStageNames.begin());
     const OptionRow* row = find_option(name);

@@ -23,13 +23,24 @@ Result<void> add_option(const std::string& argument, Fields& fields) {
   const std::string name = argument.substr(2, equals - 2);
   std::string value = argument.substr(std::min(equals + 1, argument.size()));
   if (names_file(name) && !value.empty()) {
+    const std::string file = value.substr(value.find_last_of('/') + 1);
     SLUICE_ASSIGN(value, content_digest(value));
+    if (name == "rules") value += " " + file;  // graphs have the name, too
   }
   fields.add("option." + name, std::move(value));
   return {};
 }
 
+// Files of rules run in the order in which they are given.
+bool is_rules(const std::string& argument) { return argument.starts_with("--rules="); }
+
 }  // namespace
+
+void sort_arguments(std::vector<std::string>& arguments) {
+  std::ranges::stable_sort(arguments, [](const std::string& a, const std::string& b) {
+    return a < b && !(is_rules(a) && is_rules(b));
+  });
+}
 
 Result<std::string> profile_field(const std::string& option) {
   if (option.ends_with(".json")) return content_digest(option);
@@ -51,7 +62,7 @@ Result<Fields> fields_of(const StageJob& job) {
   fields.add("input", job.input);
   fields.add("profile", std::move(profile));
   std::vector<std::string> options = job.options;
-  std::ranges::sort(options);
+  sort_arguments(options);
   for (const std::string& option : options)
     if (!option.starts_with("--profile=")) SLUICE_TRY(add_option(option, fields));
   return fields;

@@ -19,6 +19,9 @@ struct StageJob {
   Digest input;         // the file digest of its graph
 };
 
+// Sorts arguments "--name=value", but for those whose order has a meaning.
+void sort_arguments(std::vector<std::string>& arguments);
+
 // Returns the fields of the job's record, whose kind is the stage: release and build of the
 // program, the digest of the graph, the options, with the content of files in place of their paths,
 // and the profile, with "native" resolved for this CPU. Errors: those of reading the files.

@@ -49,6 +49,8 @@ constexpr std::array kTable = {
     ProgramRow{"diff", "sluice-diff", "", "compares two graphs"},
     ProgramRow{"reduce", "sluice-reduce", "",
                "finds a smaller model for which a command still fails"},
+    ProgramRow{"rules", "sluice-rules", "",
+               "checks rules of one's own, and says where they match or why they do not"},
     ProgramRow{"plan-memory", "sluice-plan-memory", "",
                "gives the buffers of a file offsets in one arena"},
 };

@@ -1,4 +1,4 @@
-// Reads small constants, and writes constants and constant expressions.
+// Reads constants, and writes constant expressions.
 #pragma once
 
 #include <cstdint>
@@ -7,31 +7,13 @@
 #include <vector>
 
 #include "common/ir/module.h"
+#include "common/pass/number.h"
 
 namespace sluice {
 
 // Returns true when every element of the constant is exactly `number`, bit for bit (so -0.0 is not
 // 0.0). Only splats and constants in the graph are read.
 bool is_filled_with(const Value& value, double number);
-
-// Returns the elements of an i64 constant in the graph.
-std::optional<std::vector<int64_t>> constant_ints(const Value* value);
-
-// Returns the element of a constant of one float, or i32 or i64, that is in the graph.
-std::optional<double> find_number(const Value* value);
-
-// Returns whether two numbers are equal up to the rounding of constants of the dtype, and of a
-// product of two of them. Only 0 is close to 0.
-bool is_close(DType dtype, double number, double expected);
-
-// Returns true for a constant of one float that is close to the number.
-bool is_number(const Value* value, double expected);
-
-// Adds a new constant to the graph: a scalar 1 of a float dtype.
-Value& add_one(Graph& graph, DType dtype);
-
-// Adds a new constant to the graph: a vector of i64.
-Value& add_ints(Graph& graph, const std::vector<int64_t>& numbers);
 
 // Returns true for a constant tensor of f32, f16 or bf16 and of fixed shape whose bytes may be read
 // while compiling or building.

@@ -6,14 +6,17 @@ namespace {
 constexpr char kUsage[] = R"(Rewrites a typed graph into a faster equal one.
 
 Usage:
-  sluice-optimize [options] [<in>]
-  sluice-optimize --list-passes
+  sluice-optimize [options] [--rules=FILE]... [<in>]
+  sluice-optimize --list-passes [--rules=FILE]...
   sluice-optimize (--help | --version)
 
 Reads <in>, or standard input when it is absent or "-": a typed graph.
 
 Options:
   --opt-level=LEVEL    O0: change nothing; O1: clean up only; O3: everything.
+  --rules=FILE         Rewrite the graph by the rules in FILE whose place is in this stage, at a row
+                       of their own; repeatable; docs/own-passes.md.
+  --unchecked-rules    Use rules without a check of what they compute.
   --precision-mode=MODE  must_keep_origin_dtype, the default: nodes compute in the dtypes of the
                        model; force_fp32, force_fp16, force_bf16: all in that one, where they can;
                        allow_mix_precision, allow_mix_precision_bf16: those that bear it in 16 bits;

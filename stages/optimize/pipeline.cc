@@ -1,11 +1,15 @@
+#include "common/rules/rule_rows.h"
 #include "common/target/resolve_profile.h"
 #include "stages/optimize/fusion/fusion.h"
+#include "stages/optimize/fusion/fusion_rules.h"
 #include "stages/optimize/optimize.h"
 #include "stages/optimize/passes/passes.h"
 #include "stages/optimize/precision/precision.h"
 
 namespace sluice {
 namespace {
+
+using rules::rule_pass;
 
 constexpr Pass kPasses[] = {
     // Must run first: a dead reader would keep every later rewrite from seeing that a value has
@@ -70,8 +74,8 @@ constexpr Pass kPasses[] = {
      PassLevel::kO3},
     // Must run after equal nodes are merged, so that each value of a decomposition is one; before
     // the fusion of epilogues, which takes an activation as one node.
-    {"fuse-softmax", "makes one node of the decomposition of a softmax", fuse_softmax,
-     PassLevel::kO3},
+    rule_pass("fuse-softmax", "makes one node of the decomposition of a softmax",
+              kFuseSoftmaxRules),
     // Must run after softmax is one node, and before the fusion of epilogues and operands, which
     // hides products in bodies.
     {"fuse-attention", "makes one node of the products, scale, mask and softmax of attention",
@@ -81,11 +85,11 @@ constexpr Pass kPasses[] = {
     {"fuse-rms-normalization",
      "makes one node of the decomposition of a root mean square normalisation",
      fuse_rms_normalization, PassLevel::kO3},
-    {"fuse-gelu", "makes one node of the decomposition of a GELU", fuse_gelu, PassLevel::kO3},
-    {"fuse-swish", "makes one node of the decomposition of a swish", fuse_swish, PassLevel::kO3},
-    {"fuse-hard-swish", "makes one node of the decomposition of a hard swish", fuse_hard_swish,
-     PassLevel::kO3},
-    {"fuse-mish", "makes one node of the decomposition of a mish", fuse_mish, PassLevel::kO3},
+    rule_pass("fuse-gelu", "makes one node of the decomposition of a GELU", kFuseGeluRules),
+    rule_pass("fuse-swish", "makes one node of the decomposition of a swish", kFuseSwishRules),
+    rule_pass("fuse-hard-swish", "makes one node of the decomposition of a hard swish",
+              kFuseHardSwishRules),
+    rule_pass("fuse-mish", "makes one node of the decomposition of a mish", kFuseMishRules),
     // Must run after the passes that look for several nodes, which Casts would hide from them, and
     // after normalisations are folded, in f32, into weights; before the fusion of nodes of one
     // dtype. It is O0 since it does nothing unless asked.
@@ -123,7 +127,9 @@ std::span<const Pass> optimize_passes() { return kPasses; }
 
 Result<Module> optimize(Module module, Options options, std::vector<PassReport>& report) {
   SLUICE_TRY(resolve_profile(options, module));
-  SLUICE_ASSIGN(const std::vector<PassReport> passes, run_passes(module, kPasses, options));
+  SLUICE_ASSIGN(const rules::RuleRows rows,
+                rules::RuleRows::load(kPasses, StageId::kOptimize, options));
+  SLUICE_ASSIGN(const std::vector<PassReport> passes, run_passes(module, rows.passes(), options));
   report.insert(report.end(), passes.begin(), passes.end());
   return module;
 }

@@ -6,8 +6,8 @@ namespace {
 constexpr char kUsage[] = R"(Turns an ONNX model into a typed graph.
 
 Usage:
-  sluice-preprocess [options] [--dim=DIM]... [<in>]
-  sluice-preprocess --list-passes
+  sluice-preprocess [options] [--dim=DIM]... [--rules=FILE]... [<in>]
+  sluice-preprocess --list-passes [--rules=FILE]...
   sluice-preprocess (--help | --version)
 
 Reads the model <in>, or standard input when it is absent or "-". Weights stay in the model's file.
@@ -20,6 +20,9 @@ Options:
   --dim=DIM             Fix a named dim everywhere, NAME=VALUE, or bound it, NAME=LOW..HIGH. NAME is
                         as the model has it, blanks and all; a dim without a name is INPUT_AXIS.
                         Repeatable.
+  --rules=FILE          Rewrite the graph by the rules in FILE whose place is in this stage, at a
+                        row of their own; repeatable; docs/own-passes.md.
+  --unchecked-rules     Use rules without a check of what they compute.
   --annotate=RULES      Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
   --external-dir=DIR    Also take external data of the model from files inside DIR, by absolute
                         paths, "../" or links.

@@ -4,6 +4,7 @@
 #include "common/base/file_kind.h"
 #include "common/base/program.h"
 #include "common/graphfile/graphfile.h"
+#include "common/rules/rule_rows.h"
 #include "common/verify/verify.h"
 #include "stages/preprocess/lenient_forms.h"
 #include "stages/preprocess/onnx/import.h"
@@ -72,7 +73,9 @@ Result<Module> read_model(const StageArgs& args) {
 }
 
 Result<Module> preprocess(Module module, const StageArgs& args) {
-  auto ran = run_passes(module, kPasses, args.options);
+  SLUICE_ASSIGN(const rules::RuleRows rows,
+                rules::RuleRows::load(kPasses, StageId::kPreprocess, args.options));
+  auto ran = run_passes(module, rows.passes(), args.options);
   if (ran && !module.is_mid_stage()) warn_of_lenient_forms(module);
   auto reported = report_warnings(module, args.options);
   if (!ran) return std::move(ran).error();

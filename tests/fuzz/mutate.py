@@ -47,10 +47,10 @@ import mutators
 import seeds
 
 KINDS = {"onnx": 30, "typed": 15, "partitioned": 10, "lowered": 10, "scheduled": 10, "om": 15,
-         "text": 14, "schedule": 10, "rules": 3, "profile": 3}
+         "text": 14, "schedule": 10, "rules": 3, "profile": 3, "rewrites": 5}
 ENDINGS = {"onnx": ".onnx", "typed": ".sg", "partitioned": ".sg", "lowered": ".sg", "scheduled":
            ".sg", "om": ".om", "text": ".txt", "schedule": ".txt", "rules": ".json", "profile":
-           ".json"}
+           ".json", "rewrites": ".rules"}
 CPU_SECONDS, WALL_SECONDS, DATA_BYTES = 10, 60, 2_000_000_000
 GOOD_CODES = {"verify": {0, 3, 4, 5, 7}}  # of the others: 0, 3, 4, 5
 SANITIZER = re.compile(r"Sanitizer|runtime error:")
@@ -199,6 +199,13 @@ def try_rules(trial, path):
     return code or trial.stages(trial.path("preprocess.sg"), AFTER["typed"])
 
 
+def try_rewrites(trial, path):
+    trial.run("rules", "why", path, trial.settings.typed, output="why.txt")
+    code = trial.run("optimize", "--rules=" + path, "--unchecked-rules", trial.settings.typed,
+                     output="optimize.sg")
+    return code or trial.stages(trial.path("optimize.sg"), AFTER["typed"][1:])
+
+
 def try_profile(trial, path):
     code = trial.run("partition", "--profile=" + path, trial.settings.typed, output="partition.sg")
     return code or trial.stages(trial.path("partition.sg"), AFTER["partitioned"])
@@ -206,7 +213,7 @@ def try_profile(trial, path):
 
 TRY = {"onnx": try_onnx, "typed": try_graph, "partitioned": try_graph, "lowered": try_graph,
        "scheduled": try_graph, "om": Trial.compiled_model, "text": try_text, "schedule": try_text,
-       "rules": try_rules, "profile": try_profile}
+       "rules": try_rules, "profile": try_profile, "rewrites": try_rewrites}
 
 
 def damaged(settings, kind, index):
@@ -219,7 +226,7 @@ def damaged(settings, kind, index):
                                               lambda b: hashlib.sha256(b).digest())
     if kind == "schedule":
         return mutators.mutate_schedule(rng, data, other)
-    if kind in ("text", "rules", "profile"):
+    if kind in ("text", "rules", "profile", "rewrites"):
         return mutators.mutate_text(rng, data, other)
     return mutators.mutate_graph_file(rng, data, other)
 

@@ -25,6 +25,7 @@ TARGETS = {"onnx": ["onnx"], "typed": ["graph-file", "run-graph"], "partitioned"
            "lowered": ["graph-file", "run-graph"], "om": ["compiled-model", "bind-part"], "text":
            ["graph-text"], "scheduled": ["graph-file"], "schedule": ["graph-text"], "loops":
            ["loop-text"], "rules": ["rules"], "profile": ["profile"],
+           "rewrites": ["rewrites"],
            "control": ["control"]}
 
 RULES = """[
@@ -32,6 +33,22 @@ RULES = """[
   {"op": "Softmax", "set": {"engine": "host_cpu", "keep": true}},
   {"op": "Re*", "node": "/r?lu*", "set": {"stream_label": "left", "parallel_group": 3}}
 ]
+"""
+REWRITES = """rule gemm {
+  match   { %p = MatMul(%a, %b)  %y = Add(%p, %c) commuted }
+  where   rank(%a) == 2 and users(%p) == 1
+  replace { %y = Gemm(%a, %b, %c) }
+}
+rule gate {
+  match   { %u = product(%x) {factor = alpha}  %s = Sigmoid(%u)  %y = product(%x, %s) }
+  or      { %v = polynomial(%x) {coefficients = [0, 0.5]}  %s = Exp|Tanh(%v) shared
+            %i = Identity(%s) optional  %y = Mul(%i, %x) }
+  replace { %y = Swish(%x) {alpha = 1.0} }
+}
+rule exp-log {
+  match   { %a = Exp(%x)  %b = Log(%a) }
+  replace { %b = %x }
+}
 """
 
 
@@ -338,6 +355,7 @@ def make_seeds(programs, folder):
     for name, text in loop_texts():
         write(folder, "loops", name + ".txt", text.encode())
     write(folder, "rules", "rules.json", RULES.encode())
+    write(folder, "rewrites", "rewrites.rules", REWRITES.encode())
     for name, content in control_frames().items():
         write(folder, "control", name, content)
     shutil.rmtree(scratch)

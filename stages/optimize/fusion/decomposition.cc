@@ -1,10 +1,11 @@
 #include "stages/optimize/fusion/decomposition.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "common/ops/attributes.h"
-#include "common/pass/boundary.h"
+#include "common/pass/can_fuse.h"
+#include "common/pass/reduction_axes.h"
+#include "common/pass/rewriter.h"
 #include "stages/optimize/constants.h"
 
 namespace sluice {
@@ -45,13 +46,6 @@ Value& other_operand(const Node& node, const Value& one) {
   return node.input(0) == &one ? *node.input(1) : *node.input(0);
 }
 
-Value* read_sum(const Value& value, double number) {
-  const Node* sum = find_maker(&value, Op::kAdd);
-  if (sum == nullptr) return nullptr;
-  if (is_number(sum->input(1), number)) return sum->input(0);
-  return is_number(sum->input(0), number) ? sum->input(1) : nullptr;
-}
-
 Scaled read_scaled(Value& value) {
   if (const Node* product = find_maker(&value, Op::kMul)) {
     if (const auto factor = find_number(product->input(1))) return {product->input(0), *factor};
@@ -65,44 +59,8 @@ Scaled read_scaled(Value& value) {
 }
 
 std::optional<std::vector<int64_t>> kept_axes(const Node& reduction) {
-  const Type& type = reduction.input(0)->type();
-  if (!type.is_tensor() || !type.ranked || reduction.get(attributes::Reduce::keepdims) == 0 ||
-      reduction.get(attributes::Reduce::noop_with_empty_axes) != 0)
-    return std::nullopt;
-  std::vector<int64_t> axes(type.dims.size());
-  std::iota(axes.begin(), axes.end(), 0);
-  if (reduction.input(1) == nullptr) return axes;
-  const auto given = constant_ints(reduction.input(1));
-  if (!given) return std::nullopt;
-  if (given->empty()) return axes;
-  axes = *given;
-  for (int64_t& axis : axes) axis += axis < 0 ? type.rank() : 0;
-  std::sort(axes.begin(), axes.end());
-  return axes;
-}
-
-std::optional<GatedProduct> find_gated(Value& gate, double factor,
-                                       const std::function<bool(Value&)>& is_x) {
-  const DType dtype = gate.type().dtype;
-  Value *current = &gate, *x = nullptr;
-  double product = 1;
-  while (Node* reader = find_only_reader(*current)) {
-    if (reader->op() != Op::kMul && reader->op() != Op::kDiv) return std::nullopt;
-    const bool divides = reader->op() == Op::kDiv;
-    Value& other = other_operand(*reader, *current);
-    if (divides && (reader->input(0) != current || !find_number(&other))) return std::nullopt;
-    if (const auto number = find_number(&other)) {
-      product *= divides ? 1 / *number : *number;
-    } else {
-      const Scaled scaled = is_x(other) ? Scaled{&other} : read_scaled(other);
-      if (x != nullptr || !is_x(*scaled.value)) return std::nullopt;
-      x = scaled.value;
-      product *= scaled.factor;
-    }
-    current = &reader->output();
-    if (x != nullptr && is_close(dtype, product, factor)) return GatedProduct{reader, x};
-  }
-  return std::nullopt;
+  if (reduction.get(attributes::Reduce::keepdims) == 0) return std::nullopt;
+  return reduced_axes(reduction);
 }
 
 std::optional<std::vector<Node*>> find_nodes_between(Editor& editor,
@@ -131,21 +89,11 @@ std::optional<std::vector<Node*>> find_nodes_between(Editor& editor,
 
 Node& replace_by(Editor& editor, const std::vector<Node*>& nodes, Op op,
                  const std::vector<Value*>& inputs) {
-  Node& last = *nodes.back();
-  Node& made = editor.graph().add_node(op, inputs, 0, &last);
-  made.set_name(last.name());
-  made.placement = last.placement;
-  for (const Node* node : nodes) made.add_origins(node->origins());
-  Value& result = made.add_output(last.output().type_id(), last.output().name());
-  editor.replace(last.output(), result);
-  editor.control().transfer(nodes, {&made});
-  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) editor.graph().erase_node(**node);
+  Value& result = nodes.back()->output();
+  Replacement replacement(editor, nodes);
+  Node& made = replacement.add(op, inputs);
+  replacement.commit({{&result, &made.add_output(result.type_id())}});
   return made;
-}
-
-Node* replace_between(Editor& editor, const std::vector<Value*>& inputs, Node& last, Op op) {
-  const auto nodes = find_nodes_between(editor, inputs, last);
-  return nodes ? &replace_by(editor, *nodes, op, inputs) : nullptr;
 }
 
 }  // namespace sluice

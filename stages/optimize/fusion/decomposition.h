@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -27,9 +26,6 @@ Node* find_only_reader(const Value& value);
 // Returns the other operand of a node that reads the value and one more.
 Value& other_operand(const Node& node, const Value& one);
 
-// Returns x of x + number, the operands in any order, or null.
-Value* read_sum(const Value& value, double number);
-
 // A value times a number.
 struct Scaled {
   Value* value = nullptr;
@@ -41,16 +37,6 @@ Scaled read_scaled(Value& value);
 // Returns the axes of a reduction that keeps them as 1, ascending; nothing when they are not known.
 std::optional<std::vector<int64_t>> kept_axes(const Node& reduction);
 
-// A product of a gate, x and a number; `last` makes it.
-struct GatedProduct {
-  Node* last = nullptr;
-  Value* x = nullptr;
-};
-// Follows the readers of the gate until they have multiplied it with a value that `is_x` accepts
-// and with numbers whose product is close to `factor`, in any order.
-std::optional<GatedProduct> find_gated(Value& gate, double factor,
-                                       const std::function<bool(Value&)>& is_x);
-
 // Returns the nodes that `last` depends on, up to the inputs, and `last`, in list order. Returns
 // nothing when they cannot become one node: a value inside is read outside or is an output, a
 // placement differs or says `keep`, or a path leads out of them and back.
@@ -60,8 +46,5 @@ std::optional<std::vector<Node*>> find_nodes_between(Editor& editor,
 // Replaces the nodes by one of this op, which has the name of the last one's result.
 Node& replace_by(Editor& editor, const std::vector<Node*>& nodes, Op op,
                  const std::vector<Value*>& inputs);
-
-// Does both where it can, and returns the new node or null.
-Node* replace_between(Editor& editor, const std::vector<Value*>& inputs, Node& last, Op op);
 
 }  // namespace sluice

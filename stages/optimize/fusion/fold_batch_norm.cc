@@ -20,24 +20,27 @@
 #include "common/eval/eval.h"
 #include "common/eval/number.h"
 #include "common/ops/attributes.h"
-#include "common/pass/boundary.h"
+#include "common/pass/can_fuse.h"
 #include "common/pass/editor.h"
-#include "common/pass/pattern_matcher.h"
+#include "common/pass/op_index.h"
 #include "stages/optimize/constants.h"
 #include "stages/optimize/fusion/fusion.h"
 
 namespace sluice {
 namespace {
 
-Pattern contraction_and_norm(Op op, size_t inputs) {
-  Pattern pattern;
-  std::vector<Value*> operands = {&pattern.input("x"), &pattern.constant("weight")};
-  if (inputs == 3) operands.push_back(&pattern.constant("bias"));
-  Value& contraction = pattern.node(op, operands, "contraction");
-  std::vector<Value*> statistics = {&contraction};
-  for (int i = 0; i < 4; ++i) statistics.push_back(&pattern.constant());
-  pattern.output(pattern.node(Op::kBatchNormalization, statistics, "norm"));
-  return pattern;
+// Returns the contraction over a weight that makes what the node normalises and nothing else reads.
+Node* contraction_before(const Node& norm) {
+  Node* node = norm.input(0)->producer();
+  const bool is_contraction =
+      node != nullptr && (node->op() == Op::kConv || node->op() == Op::kConvTranspose ||
+                          node->op() == Op::kGemm || node->op() == Op::kMatMul);
+  if (!is_contraction || norm.input(0)->is_output() || norm.input(0)->uses().size() != 1)
+    return nullptr;
+  for (size_t i = 1; i < node->input_count(); ++i) {
+    if (node->input(i) == nullptr || !node->input(i)->is_constant()) return nullptr;
+  }
+  return node;
 }
 
 bool is_vector(const Value* value, int64_t size) {
@@ -202,20 +205,15 @@ void fold(Editor& editor, Node& contraction, Node& norm, size_t axis) {
   graph.erase_node(contraction);
 }
 
-bool fold_matches(Editor& editor, const Pattern& pattern, const OpIndex& index) {
-  bool changed = false;
-  PatternMatcher matcher(pattern, index);
-  while (const auto match = matcher.match_next()) {
-    Node& contraction = *match->captured("contraction")->producer();
-    Node& norm = *match->captured("norm")->producer();
-    const int64_t count = channels(norm);
-    const auto axis = count == 0 ? std::nullopt : channel_axis(contraction, norm, count);
-    std::string reason;
-    if (!axis || (editor.has_control_edges() && !can_fuse({&contraction, &norm}, reason))) continue;
-    fold(editor, contraction, norm, *axis);
-    changed = true;
-  }
-  return changed;
+bool fold_norm(Editor& editor, Node& norm) {
+  Node* contraction = contraction_before(norm);
+  const int64_t count = contraction == nullptr ? 0 : channels(norm);
+  const auto axis = count == 0 ? std::nullopt : channel_axis(*contraction, norm, count);
+  std::string reason;
+  if (!axis || (editor.has_control_edges() && !can_fuse({contraction, &norm}, reason)))
+    return false;
+  fold(editor, *contraction, norm, *axis);
+  return true;
 }
 
 // Replaces the node by y = x * factor + (shift - mean * factor), with constants that broadcast to
@@ -248,16 +246,8 @@ Result<bool> fold_batch_norms(Graph& graph) {
   Editor editor(graph);
   const OpIndex index(graph);
   bool changed = false;
-  for (const auto& [op, inputs] : {std::pair{Op::kConv, 2},
-                                   {Op::kConv, 3},
-                                   {Op::kConvTranspose, 2},
-                                   {Op::kConvTranspose, 3},
-                                   {Op::kGemm, 2},
-                                   {Op::kGemm, 3},
-                                   {Op::kMatMul, 2}}) {
-    changed = fold_matches(editor, contraction_and_norm(op, static_cast<size_t>(inputs)), index) ||
-              changed;
-  }
+  for (Node* norm : index.nodes(Op::kBatchNormalization))
+    changed = fold_norm(editor, *norm) || changed;
   for (Node* norm : index.nodes(Op::kBatchNormalization)) {
     const int64_t count = norm->is_erased() ? 0 : channels(*norm);
     if (count == 0) continue;

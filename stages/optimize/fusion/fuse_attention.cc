@@ -23,7 +23,7 @@
 #include <map>
 
 #include "common/ops/attributes.h"
-#include "common/pass/pattern_matcher.h"
+#include "common/pass/op_index.h"
 #include "common/target/aicore.h"
 #include "stages/optimize/constants.h"
 #include "stages/optimize/fusion/attention_match.h"

@@ -19,7 +19,7 @@
 // equal layers with other weights have equal bodies.
 //
 // An Add of two contractions joins the one that comes first in the graph.
-#include "common/pass/boundary.h"
+#include "common/pass/can_fuse.h"
 #include "common/pass/editor.h"
 #include "common/target/aicore.h"
 #include "stages/optimize/fusion/epilogue_chain.h"

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "stages/optimize/fusion/fusion_rules.h"
 #include "stages/optimize/testing/fusion_graphs.h"
 
 namespace sluice {
@@ -7,7 +8,7 @@ namespace {
 
 // Expects that the nodes become one; `remainder`: what follows its operand.
 void expect_gelu(const std::string& nodes, const std::string& remainder = "") {
-  expect_rewrite(fuse_gelu, graph_of(kRows, nodes),
+  expect_rewrite(kFuseGeluRules, graph_of(kRows, nodes),
                  graph_of(kRows, "  %y: f32[4, 8] = Gelu(%x)" + remainder + "\n"));
 }
 
@@ -37,7 +38,7 @@ TEST(FuseGelu, HalfFirst) {
 }
 
 TEST(FuseGelu, HalfOnTheSumAndAnOperandThatIsAProduct) {
-  expect_rewrite(fuse_gelu,
+  expect_rewrite(kFuseGeluRules,
                  R"(graph @main(%a: f32[4, 8]) -> (%y) {
   %half = constant f32[] [0.5]
   %root = constant f32[] [0.70710677]
@@ -96,7 +97,7 @@ TEST(FuseGelu, TanhOfAFactoredPolynomial) {
 }
 
 TEST(FuseGelu, OtherConstantsAreOtherFunctions) {
-  expect_unchanged(fuse_gelu, R"(graph @main(%x: f32[4, 8]) -> (%y) {
+  expect_unchanged(kFuseGeluRules, R"(graph @main(%x: f32[4, 8]) -> (%y) {
   %root = constant f32[] [0.7071]
   %one = constant f32[] [1]
   %half = constant f32[] [0.5]
@@ -110,7 +111,7 @@ TEST(FuseGelu, OtherConstantsAreOtherFunctions) {
 }
 
 TEST(FuseGelu, AValueInBetweenIsAnOutput) {
-  expect_unchanged(fuse_gelu, R"(graph @main(%x: f32[4, 8]) -> (%y, %e) {
+  expect_unchanged(kFuseGeluRules, R"(graph @main(%x: f32[4, 8]) -> (%y, %e) {
   %root = constant f32[] [0.70710677]
   %one = constant f32[] [1]
   %half = constant f32[] [0.5]
@@ -124,7 +125,7 @@ TEST(FuseGelu, AValueInBetweenIsAnOutput) {
 }
 
 TEST(FuseGelu, ANodeThatIsKeptStays) {
-  expect_unchanged(fuse_gelu, R"(graph @main(%x: f32[4, 8]) -> (%y) {
+  expect_unchanged(kFuseGeluRules, R"(graph @main(%x: f32[4, 8]) -> (%y) {
   %root = constant f32[] [0.70710677]
   %one = constant f32[] [1]
   %half = constant f32[] [0.5]

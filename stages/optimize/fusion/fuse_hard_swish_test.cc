@@ -1,12 +1,13 @@
 #include <gtest/gtest.h>
 
+#include "stages/optimize/fusion/fusion_rules.h"
 #include "stages/optimize/testing/fusion_graphs.h"
 
 namespace sluice {
 namespace {
 
 void expect_hard_swish(const std::string& nodes) {
-  expect_rewrite(fuse_hard_swish, graph_of(kRows, nodes),
+  expect_rewrite(kFuseHardSwishRules, graph_of(kRows, nodes),
                  graph_of(kRows, "  %y: f32[4, 8] = HardSwish(%x)\n"));
 }
 
@@ -40,7 +41,7 @@ TEST(FuseHardSwish, HardSigmoid) {
 }
 
 TEST(FuseHardSwish, HardSigmoidOfAnotherSlopeStays) {
-  expect_unchanged(fuse_hard_swish, R"(graph @main(%x: f32[4, 8]) -> (%y) {
+  expect_unchanged(kFuseHardSwishRules, R"(graph @main(%x: f32[4, 8]) -> (%y) {
   %0: f32[4, 8] = HardSigmoid(%x)
   %y: f32[4, 8] = Mul(%0, %x)
 }
@@ -48,7 +49,7 @@ TEST(FuseHardSwish, HardSigmoidOfAnotherSlopeStays) {
 }
 
 TEST(FuseHardSwish, OtherBoundsStay) {
-  expect_unchanged(fuse_hard_swish, R"(graph @main(%x: f32[4, 8]) -> (%y) {
+  expect_unchanged(kFuseHardSwishRules, R"(graph @main(%x: f32[4, 8]) -> (%y) {
   %three = constant f32[] [3]
   %zero = constant f32[] [0]
   %six = constant f32[] [6]

@@ -14,7 +14,7 @@
 //
 // Legal because the operator means this formula, up to rounding. Scale and shift must broadcast to
 // the normalised axes, which are the last ones. No value in between may be read elsewhere.
-#include "common/pass/pattern_matcher.h"
+#include "common/pass/op_index.h"
 #include "stages/optimize/fusion/fusion.h"
 #include "stages/optimize/fusion/unit_rows.h"
 

@@ -1,12 +1,13 @@
 #include <gtest/gtest.h>
 
+#include "stages/optimize/fusion/fusion_rules.h"
 #include "stages/optimize/testing/fusion_graphs.h"
 
 namespace sluice {
 namespace {
 
 void expect_mish(const std::string& nodes) {
-  expect_rewrite(fuse_mish, graph_of(kRows, nodes),
+  expect_rewrite(kFuseMishRules, graph_of(kRows, nodes),
                  graph_of(kRows, "  %y: f32[4, 8] = Mish(%x)\n"));
 }
 
@@ -28,7 +29,7 @@ TEST(FuseMish, LogarithmOfASum) {
 }
 
 TEST(FuseMish, TheTanhOfXItselfStays) {
-  expect_unchanged(fuse_mish, R"(graph @main(%x: f32[4, 8]) -> (%y) {
+  expect_unchanged(kFuseMishRules, R"(graph @main(%x: f32[4, 8]) -> (%y) {
   %0: f32[4, 8] = Tanh(%x)
   %y: f32[4, 8] = Mul(%x, %0)
 }

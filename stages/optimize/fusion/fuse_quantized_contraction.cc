@@ -13,7 +13,7 @@
 // (common/target/quantized.h) is fused: all else is dequantized, computed and quantized in floats.
 //
 // The bias stays outside, dequantized: folding constants makes it floats.
-#include "common/pass/boundary.h"
+#include "common/pass/can_fuse.h"
 #include "common/target/aicore.h"
 #include "common/target/quantized.h"
 #include "stages/optimize/fusion/epilogue_chain.h"

@@ -11,7 +11,7 @@
 // Legal because the operator means this formula. The scale must broadcast to the normalised axes,
 // which are the last ones. No value in between may be read elsewhere. Must run after
 // fuse-layer-normalization, whose core is the same.
-#include "common/pass/pattern_matcher.h"
+#include "common/pass/op_index.h"
 #include "stages/optimize/fusion/fusion.h"
 #include "stages/optimize/fusion/unit_rows.h"
 

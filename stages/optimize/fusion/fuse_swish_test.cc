@@ -7,7 +7,7 @@ namespace sluice {
 namespace {
 
 TEST(FuseSwish, PlainAndScaled) {
-  expect_rewrite(fuse_swish,
+  expect_rewrite(kFuseSwishRules,
                  R"(graph @main(%x: f32[4, 8]) -> (%y, %z) {
   %alpha = constant f32[] [1.702]
   %0: f32[4, 8] = Sigmoid(%x)
@@ -25,7 +25,7 @@ TEST(FuseSwish, PlainAndScaled) {
 }
 
 TEST(FuseSwish, TheGateOfAnotherValueStays) {
-  expect_unchanged(fuse_swish, R"(graph @main(%x: f32[4, 8], %g: f32[4, 8]) -> (%y) {
+  expect_unchanged(kFuseSwishRules, R"(graph @main(%x: f32[4, 8], %g: f32[4, 8]) -> (%y) {
   %0: f32[4, 8] = Sigmoid(%g)
   %y: f32[4, 8] = Mul(%0, %x)
 }
@@ -33,7 +33,7 @@ TEST(FuseSwish, TheGateOfAnotherValueStays) {
 }
 
 TEST(FuseSwish, ASigmoidThatIsReadTwiceStays) {
-  expect_unchanged(fuse_swish, R"(graph @main(%x: f32[4, 8]) -> (%y, %z) {
+  expect_unchanged(kFuseSwishRules, R"(graph @main(%x: f32[4, 8]) -> (%y, %z) {
   %0: f32[4, 8] = Sigmoid(%x)
   %y: f32[4, 8] = Mul(%0, %x)
   %z: f32[4, 8] = Neg(%0)

@@ -1,4 +1,5 @@
-// The rewrites of this stage that make fewer, larger nodes; pipeline.cc has a table of them.
+// The rewrites of this stage that make fewer, larger nodes; pipeline.cc has a table of them. Some
+// are files of rules (fusion_rules.h).
 #pragma once
 
 #include "common/base/options.h"
@@ -11,14 +12,9 @@ Result<bool> fold_batch_norm(Graph& root, const Options& options);
 Result<bool> fuse_attention(Graph& root, const Options& options);
 Result<bool> fuse_contraction_epilogue(Graph& root, const Options& options);
 Result<bool> fuse_elementwise(Graph& root, const Options& options);
-Result<bool> fuse_gelu(Graph& root, const Options& options);
-Result<bool> fuse_hard_swish(Graph& root, const Options& options);
 Result<bool> fuse_layer_normalization(Graph& root, const Options& options);
-Result<bool> fuse_mish(Graph& root, const Options& options);
 Result<bool> fuse_quantized_contraction(Graph& root, const Options& options);
 Result<bool> fuse_rms_normalization(Graph& root, const Options& options);
-Result<bool> fuse_softmax(Graph& root, const Options& options);
-Result<bool> fuse_swish(Graph& root, const Options& options);
 Result<bool> fuse_transposed_operands(Graph& root, const Options& options);
 
 }  // namespace sluice

@@ -131,7 +131,7 @@ bool replace_normalization(Editor& editor, const Normalization& found, Op op) {
   const auto nodes = find_nodes_between(editor, inputs, *found.last);
   if (!nodes) return false;
   if (found.scale == nullptr)
-    inputs.insert(inputs.begin() + 1, &add_one(editor.graph(), x.type().dtype));
+    inputs.insert(inputs.begin() + 1, add_number(editor.graph(), x.type().dtype, 1));
   Node& made = replace_by(editor, *nodes, op, inputs);
   made.set(attributes::LayerNormalization::axis, -found.rows.axes);
   made.set(attributes::LayerNormalization::epsilon, static_cast<float>(found.rows.epsilon));

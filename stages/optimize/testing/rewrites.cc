@@ -7,7 +7,7 @@
 #include <random>
 
 #include "common/eval/eval.h"
-#include "common/pass/pass.h"
+#include "common/rules/rule_rows.h"
 #include "common/text/text.h"
 
 namespace sluice {
@@ -16,10 +16,10 @@ namespace {
 std::string after_first_line(const std::string& text) { return text.substr(text.find('\n') + 1); }
 
 // Parses, runs the pass and prints; returns an error's text if there is one.
-std::string rewritten(PassFunction pass, Module& module) {
+std::string rewritten(const TestedPass& pass, Module& module) {
   module.compact();
   const std::string before = print_module(module);
-  const Pass table[] = {{"pass", "the pass under test", pass, PassLevel::kO0}};
+  const Pass table[] = {pass.row()};
   Options options;
   if (auto set = options.set("verify", "each"); !set) return error_text(set.error());
   const auto report = run_passes(module, table, options);
@@ -67,7 +67,12 @@ void expect_same_results(const Graph& before, const Graph& after) {
 
 }  // namespace
 
-void expect_rewrite(PassFunction pass, const std::string& before, const std::string& after) {
+Pass TestedPass::row() const {
+  if (function == nullptr) return rules::rule_pass("pass", "the pass under test", rules);
+  return {"pass", "the pass under test", function, PassLevel::kO0};
+}
+
+void expect_rewrite(const TestedPass& pass, const std::string& before, const std::string& after) {
   const std::string text = "sluice 1 typed\n" + before;
   auto original = parse_module(text, "test"), module = parse_module(text, "test");
   ASSERT_TRUE(module.ok() && original.ok()) << error_text(module.error());
@@ -75,7 +80,7 @@ void expect_rewrite(PassFunction pass, const std::string& before, const std::str
   expect_same_results(original->root(), module->root());
 }
 
-void expect_decomposed(PassFunction pass, const std::string& before, Op gone) {
+void expect_decomposed(const TestedPass& pass, const std::string& before, Op gone) {
   const std::string text = "sluice 1 typed\n" + before;
   auto original = parse_module(text, "test"), module = parse_module(text, "test");
   ASSERT_TRUE(module.ok() && original.ok()) << error_text(module.error());
@@ -85,7 +90,7 @@ void expect_decomposed(PassFunction pass, const std::string& before, Op gone) {
   expect_same_results(original->root(), module->root());
 }
 
-void expect_unchanged(PassFunction pass, const std::string& text) {
+void expect_unchanged(const TestedPass& pass, const std::string& text) {
   auto module = parse_module("sluice 1 typed\n" + text, "test");
   ASSERT_TRUE(module.ok()) << error_text(module.error());
   EXPECT_EQ(rewritten(pass, *module), text);

@@ -329,6 +329,7 @@ Result<void> GraphImport::name_results(const onnx::NodeProto& proto,
 // Infers the node's types. An error of inference in a node of a body may be wrong only while
 // nothing is folded, or the node may never be reached: the passes infer it again.
 Result<void> GraphImport::infer(Node& node) {
+  if (node.op() == Op::kForeign) return {};
   auto inferred = infer_node(node, facts_);
   if (inferred) return {};
   if (outer_ == nullptr || !is_of_sizes(inferred.error().code)) return std::move(inferred).error();
@@ -390,8 +391,25 @@ Result<void> GraphImport::add_expanded_node(const onnx::NodeProto& proto, const 
   return finish_nodes(proto, before, first == call.results.end() ? nullptr : (*first)->producer());
 }
 
+// Imports a node that rules replace before types are inferred.
+Result<void> GraphImport::add_foreign_node(const onnx::NodeProto& proto) {
+  SLUICE_ASSIGN(const std::vector<Value*> inputs, inputs_of(proto));
+  Node* before = graph_.last_node();
+  Node& node = graph_.add_node(Op::kForeign, inputs, static_cast<size_t>(proto.output_size()));
+  node.set_attribute(kForeignName, foreign_name(proto));
+  for (const AttributeProto& attribute : proto.attribute()) {
+    if (auto value = plain_attribute(attribute))
+      node.set_attribute(attribute.name(), std::move(*value));
+  }
+  std::vector<Value*> results;
+  for (size_t i = 0; i < node.output_count(); ++i) results.push_back(&node.output(i));
+  SLUICE_TRY(name_results(proto, results));
+  return finish_nodes(proto, before, &node);
+}
+
 Result<void> GraphImport::add_node(const onnx::NodeProto& proto) {
   if (const ExpandRow* row = find_expansion(proto)) return add_expanded_node(proto, *row);
+  if (!find_operator(proto)) return add_foreign_node(proto);
   SLUICE_ASSIGN(const std::vector<Value*> inputs, inputs_of(proto));
   int outputs = proto.output_size();
   while (outputs > 1 && proto.output(outputs - 1).empty()) --outputs;

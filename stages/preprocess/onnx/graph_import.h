@@ -27,6 +27,8 @@ struct ModelImport {
   int64_t opset = 0;  // of the other nodes
   bool needs_ranks = false;
   std::string states = {};  // the value of --state
+  // Operators that this release does not know and that rules replace, "DOMAIN::NAME".
+  std::vector<std::string> foreign = {};
   size_t node_index = 0;    // of nodes without name
 
   int64_t opset_of(const onnx::NodeProto& node) const {
@@ -66,6 +68,7 @@ class GraphImport {
   Result<SegmentId> constant_segment(const onnx::NodeProto& node);
   Result<std::vector<Value*>> inputs_of(const onnx::NodeProto& proto);
   Result<void> add_node(const onnx::NodeProto& proto);
+  Result<void> add_foreign_node(const onnx::NodeProto& proto);
   Result<void> add_expanded_node(const onnx::NodeProto& proto, const ExpandRow& row);
   Result<void> set_attributes(const onnx::NodeProto& proto, Node& node);
   Result<void> add_bodies(const onnx::NodeProto& proto, Node& node);

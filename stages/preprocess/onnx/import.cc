@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/ir/states.h"
+#include "common/rules/rule_rows.h"
 #include "stages/preprocess/onnx/graph_import.h"
 #include "stages/preprocess/onnx/missing_imports.h"
 #include "stages/preprocess/onnx/needed_nodes.h"
@@ -172,7 +173,8 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
   warn_of_missing_imports(file.proto, module.warnings);
   SLUICE_ASSIGN(NodeOpsets opsets, inline_functions(file.proto));
   keep_needed_nodes(*file.proto.mutable_graph(), options.list("out-nodes", ';'));
-  SLUICE_TRY(check_operators(file.proto.graph()));
+  SLUICE_ASSIGN(std::vector<std::string> foreign, rules::foreign_ops(options));
+  SLUICE_TRY(check_operators(file.proto.graph(), foreign));
   const int64_t opset = model_opset(file.proto);
   if (opset < 0 && needs_opset(file.proto.graph(), opsets)) {
     return make_error(ErrorCode::kBadModel, "the model does not say which opset it uses");
@@ -193,7 +195,8 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
                     .opsets = std::move(opsets),
                     .opset = opset,
                     .needs_ranks = needs_ranks,
-                    .states = options.text("state")};
+                    .states = options.text("state"),
+                    .foreign = std::move(foreign)};
   GraphImport import(model, graph, nullptr);
   SLUICE_TRY(add_inputs(file.proto.graph(), options, graph, import));
   SLUICE_TRY(import.run(file.proto.graph()));

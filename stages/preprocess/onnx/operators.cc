@@ -32,9 +32,11 @@ Op canonical(Op op) {
 
 bool is_onnx_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
-void check(const onnx::GraphProto& graph, Findings& findings) {
+void check(const onnx::GraphProto& graph, const std::vector<std::string>& foreign,
+           Findings& findings) {
   for (const onnx::NodeProto& node : graph.node()) {
-    if (!is_constant_node(node) && !find_operator(node) && find_expansion(node) == nullptr) {
+    if (!is_constant_node(node) && !find_operator(node) && find_expansion(node) == nullptr &&
+        std::ranges::find(foreign, foreign_name(node)) == foreign.end()) {
       Unsupported& finding =
           findings[{is_onnx_domain(node.domain()) ? "" : node.domain(), node.op_type()}];
       const std::string fallback = node.output_size() > 0 ? node.output(0) : "";
@@ -42,8 +44,8 @@ void check(const onnx::GraphProto& graph, Findings& findings) {
         finding.nodes.push_back(node.name().empty() ? fallback : node.name());
     }
     for (const onnx::AttributeProto& attribute : node.attribute()) {
-      if (attribute.has_g()) check(attribute.g(), findings);
-      for (const onnx::GraphProto& body : attribute.graphs()) check(body, findings);
+      if (attribute.has_g()) check(attribute.g(), foreign, findings);
+      for (const onnx::GraphProto& body : attribute.graphs()) check(body, foreign, findings);
     }
   }
 }
@@ -111,9 +113,14 @@ bool has_expansions(const onnx::GraphProto& graph) {
   return false;
 }
 
-Result<void> check_operators(const onnx::GraphProto& graph) {
+std::string foreign_name(const onnx::NodeProto& node) {
+  return fmt::format("{}::{}", node.domain(), node.op_type());
+}
+
+Result<void> check_operators(const onnx::GraphProto& graph,
+                             const std::vector<std::string>& foreign) {
   Findings findings;
-  check(graph, findings);
+  check(graph, foreign, findings);
   if (findings.empty()) return {};
   const bool is_one = findings.size() == 1;
   std::string text;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "common/base/result.h"
 #include "common/ir/op.h"
@@ -24,6 +26,11 @@ bool has_expansions(const onnx::GraphProto& graph);
 
 // Reports all unsupported operators in one error (kUnsupportedOp): for each operator its type,
 // domain, count and first nodes.
-Result<void> check_operators(const onnx::GraphProto& graph);
+// Those that rules of users replace, by "DOMAIN::NAME", are no error.
+Result<void> check_operators(const onnx::GraphProto& graph,
+                             const std::vector<std::string>& foreign);
+
+// Returns "com.acme::Gelu" for an operator that this release does not know.
+std::string foreign_name(const onnx::NodeProto& node);
 
 }  // namespace sluice

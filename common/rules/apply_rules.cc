@@ -1,0 +1,190 @@
+#include "common/rules/apply_rules.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <unordered_set>
+
+#include "common/base/work.h"
+#include "common/pass/editor.h"
+#include "common/rules/matcher.h"
+#include "common/rules/places.h"
+#include "common/rules/replace_match.h"
+
+namespace sluice::rules {
+namespace {
+
+constexpr size_t kVisitsPerNode = 10;
+constexpr int kMaxWalks = 8;
+
+// The nodes at which a rule is still to be tried, each once.
+class Queue {
+ public:
+  void push(Node& node) {
+    if (waiting_.insert(&node).second) nodes_.push_back(&node);
+  }
+  Node* pop() {
+    if (nodes_.empty()) return nullptr;
+    Node* node = nodes_.front();
+    nodes_.pop_front();
+    waiting_.erase(node);
+    return node;
+  }
+  bool empty() const { return nodes_.empty(); }
+
+ private:
+  std::deque<Node*> nodes_;
+  std::unordered_set<const Node*> waiting_;
+};
+
+class RuleRun {
+ public:
+  RuleRun(Graph& graph, const RuleFile& file, std::vector<RuleCount>& counts)
+      : graph_(graph),
+        file_(file),
+        counts_(counts),
+        editor_(graph),
+        index_(graph),
+        limit_(kVisitsPerNode * graph.node_count()),
+        queues_(file.rules.size()),
+        visits_(file.rules.size(), 0) {
+    for (const Rule& rule : file.rules) {
+      matchers_.emplace_back(rule, index_);
+      depth_ = std::max(depth_, rule_depth(rule));
+    }
+  }
+
+  Result<bool> run() {
+    for (size_t i = 0; i < matchers_.size(); ++i) {
+      for (const Op op : matchers_[i].root_ops()) {
+        for (Node* node : index_.nodes(op)) queues_[i].push(*node);
+      }
+    }
+    for (size_t i = 0; i < queues_.size(); i = first_waiting()) {
+      while (Node* node = queues_[i].pop()) {
+        if (++visits_[i] > limit_) return endless(i);
+        SLUICE_TRY(visit(i, *node));
+      }
+    }
+    if (types_changed_) SLUICE_TRY(infer_again());
+    return changed_;
+  }
+
+ private:
+  static size_t rule_depth(const Rule& rule) {
+    size_t depth = 0;
+    for (const Pattern& pattern : rule.patterns) depth = std::max(depth, pattern.statements.size());
+    return depth;
+  }
+
+  size_t first_waiting() const {
+    const auto waiting = std::ranges::find_if(queues_, [](const Queue& q) { return !q.empty(); });
+    return static_cast<size_t>(waiting - queues_.begin());
+  }
+
+  Error endless(size_t rule) const {
+    return make_error(ErrorCode::kBadText,
+                      "rule {} was tried {} times in a graph of {} nodes: it matches what it makes",
+                      file_.rules[rule].name, visits_[rule] - 1, limit_ / kVisitsPerNode)
+        .with_hint("add a condition that its own replacement breaks");
+  }
+
+  Result<void> visit(size_t rule, Node& node) {
+    if (node.is_erased()) return {};
+    std::optional<Match> match;
+    const auto keep = [&](const Match& found) {
+      match = found;
+      return true;
+    };
+    if (!matchers_[rule].match_at(node, keep)) return {};
+    ++counts_[rule].matches;
+    if (!facts_ && has_types(file_)) facts_.emplace(graph_);
+    SLUICE_TRY(graph_.restore_order());
+    const std::vector<Node*> readers = readers_of(*match, file_.rules[rule]);
+    const Replaced replaced =
+        replace_match(editor_, file_.rules[rule], *match, facts_ ? &*facts_ : nullptr);
+    if (!replaced.obstacle.empty()) {
+      if (counts_[rule].obstacle.empty())
+        counts_[rule].obstacle = fmt::format("{}: {}", node.label(), replaced.obstacle);
+      return {};
+    }
+    ++counts_[rule].effects;
+    changed_ = true;
+    types_changed_ = types_changed_ || replaced.types_changed;
+    std::vector<Node*> fresh = replaced.made;
+    fresh.insert(fresh.end(), readers.begin(), readers.end());
+    try_again(std::move(fresh));
+    return {};
+  }
+
+  static std::vector<Node*> readers_of(const Match& match, const Rule& rule) {
+    std::vector<Node*> readers;
+    for (const int32_t output : rule.outputs) {
+      const Value& value = *match.bindings.values[static_cast<size_t>(output)];
+      for (const Use& use : value.uses()) readers.push_back(use.node);
+    }
+    std::ranges::sort(readers, [](const Node* a, const Node* b) { return a->is_before(*b); });
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+    return readers;
+  }
+
+  // Nodes as far behind the new ones as a pattern is long may match now.
+  void try_again(std::vector<Node*> nodes) {
+    std::unordered_set<const Node*> seen(nodes.begin(), nodes.end());
+    size_t begin = 0;
+    for (size_t far = 0; far < depth_; ++far) {
+      const size_t end = nodes.size();
+      for (; begin < end && nodes.size() < kMaxAgain; ++begin) {
+        for (size_t i = 0; i < nodes[begin]->output_count(); ++i) {
+          for (const Use& use : nodes[begin]->output(i).uses()) {
+            if (seen.insert(use.node).second) nodes.push_back(use.node);
+          }
+        }
+      }
+      begin = end;
+    }
+    for (size_t i = 0; i < matchers_.size(); ++i) {
+      const std::vector<Op>& ops = matchers_[i].root_ops();
+      for (Node* node : nodes) {
+        if (!node->is_erased() && std::ranges::find(ops, node->op()) != ops.end())
+          queues_[i].push(*node);
+      }
+    }
+  }
+
+  Result<void> infer_again() {
+    for (int i = 0; i < kMaxWalks; ++i) {
+      SLUICE_TRY(graph_.restore_order());
+      ValueFacts facts(graph_);
+      SLUICE_ASSIGN(const bool changed, infer_graph(graph_, facts));
+      if (!changed) break;
+    }
+    return {};
+  }
+
+  static constexpr size_t kMaxAgain = 1000;
+
+  Graph& graph_;
+  const RuleFile& file_;
+  std::vector<RuleCount>& counts_;
+  Editor editor_;
+  OpIndex index_;
+  size_t limit_;
+  size_t depth_ = 0;
+  std::vector<Matcher> matchers_;
+  std::vector<Queue> queues_;  // by rule
+  std::vector<size_t> visits_;
+  std::optional<ValueFacts> facts_;
+  bool changed_ = false;
+  bool types_changed_ = false;
+};
+
+}  // namespace
+
+Result<bool> apply_rules(Graph& root, const RuleFile& file, std::vector<RuleCount>& counts) {
+  counts.resize(file.rules.size());
+  for (size_t i = 0; i < counts.size(); ++i) counts[i].rule = file.rules[i].name;
+  return on_every_graph(root, [&](Graph& graph) { return RuleRun(graph, file, counts).run(); });
+}
+
+}  // namespace sluice::rules

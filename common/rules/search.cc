@@ -1,0 +1,628 @@
+#include "common/rules/search.h"
+
+#include <algorithm>
+
+#include "common/ops/op_table.h"
+#include "common/pass/can_fuse.h"
+#include "common/pass/number.h"
+#include "fmt/ranges.h"
+
+namespace sluice::rules {
+namespace {
+
+constexpr std::string_view kFactor = "factor";
+
+const AttributeTerm* find_term(const Statement& statement, std::string_view name) {
+  const auto found = std::ranges::find(statement.attributes, name, &AttributeTerm::name);
+  return found == statement.attributes.end() ? nullptr : &*found;
+}
+
+// Returns the number of operands without absent ones at the end.
+size_t operand_count(const Node& node) {
+  size_t count = node.input_count();
+  while (count > 0 && node.input(count - 1) == nullptr) --count;
+  return count;
+}
+
+bool same_constant(const Value& a, const Value& b) {
+  return a.is_constant() && b.is_constant() && a.segment() == b.segment();
+}
+
+bool same_list(const std::optional<std::vector<int64_t>>& found, const Term& list) {
+  return found && std::ranges::equal(*found, list.terms, [](int64_t a, const Term& b) {
+           return static_cast<double>(a) == b.number;
+         });
+}
+
+// Returns whether the constant is the number, or the vector of numbers, of the term.
+bool is_literal(const Value& value, const Term& term) {
+  if (term.kind == Term::Kind::kList) return same_list(constant_ints(&value), term);
+  const auto number = find_number(&value);
+  return number && is_close(value.type().dtype, *number, term.number);
+}
+
+bool are_close_values(const AttributeValue& a, const AttributeValue& b) {
+  const auto close = [](float x, float y) { return x == y || is_close(DType::kF32, x, y); };
+  if (const auto* real = std::get_if<float>(&a))
+    return std::holds_alternative<float>(b) && close(*real, std::get<float>(b));
+  const auto* reals = std::get_if<std::vector<float>>(&a);
+  if (reals == nullptr || !std::holds_alternative<std::vector<float>>(b)) return a == b;
+  return std::ranges::equal(*reals, std::get<std::vector<float>>(b), close);
+}
+
+std::string described(const Value* value) {
+  if (value == nullptr) return "absent";
+  if (value->is_constant()) {
+    const auto number = find_number(value);
+    if (!number) return "a constant";
+    return value->type().dtype == DType::kF64
+               ? fmt::format("the constant {}", *number)
+               : fmt::format("the constant {}", static_cast<float>(*number));
+  }
+  const Node* node = value->producer();
+  if (node == nullptr) return fmt::format("the input '{}'", value->name());
+  return node->name().empty() ? std::string(op_name(node->op()))
+                              : fmt::format("{} '{}'", op_name(node->op()), node->name());
+}
+
+// Returns the first value of the rule that a term is about, -1 when there is none.
+int32_t first_value(const Term& term) {
+  if (term.kind == Term::Kind::kValue) return term.value;
+  for (const Term& each : term.terms) {
+    if (const int32_t found = first_value(each); found >= 0) return found;
+  }
+  return -1;
+}
+
+std::string foreign_name(const Node& node) {
+  const AttributeValue* name = node.find_attribute(kForeignName);
+  return name == nullptr ? std::string() : std::get<std::string>(*name);
+}
+
+}  // namespace
+
+Search::Search(const Rule& rule, size_t pattern, const OpIndex& index,
+               FunctionRef<bool(const Match&)> found, PartialMatch* trace)
+    : rule_(rule),
+      pattern_(rule.patterns[pattern]),
+      number_(pattern),
+      index_(index),
+      found_(found),
+      trace_(trace),
+      nodes_(pattern_.statements.size()),
+      is_placed_(pattern_.statements.size()) {
+  bindings_.values.resize(rule.values.size());
+  bindings_.numbers.resize(rule.numbers.size());
+}
+
+void Search::fail(const Node* node, FunctionRef<std::string()> reason, bool is_node) {
+  if (trace_ == nullptr) return;
+  PartialMatch here{.reason = {},
+                    .node = node,
+                    .placed = placed_count(),
+                    .held = held_,
+                    .is_node = is_node,
+                    .is_root = trace_->is_root,
+                    .bound = bound_count()};
+  if (!trace_->reason.empty() && !trace_->is_behind(here)) return;
+  here.reason = reason();
+  *trace_ = std::move(here);
+}
+
+size_t Search::bound_count() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(bindings_.values, [](const Value* value) { return value != nullptr; }));
+}
+
+size_t Search::placed_count() const {
+  return static_cast<size_t>(std::ranges::count(is_placed_, true));
+}
+
+std::string Search::shown(int32_t value) const {
+  return "%" + rule_.values[static_cast<size_t>(value)];
+}
+
+bool Search::run(size_t statement, Node& node) {
+  const std::vector<int32_t>& results = pattern_.statements[statement].results;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i] < 0) continue;
+    if (i >= node.output_count()) return false;
+    goals_.push_back({results[i], &node.output(i), nullptr, 0});
+    return solve();
+  }
+  return false;
+}
+
+bool Search::solve() {
+  if (goals_.empty()) return solve_unplaced();
+  const Goal goal = goals_.back();
+  goals_.pop_back();
+  const size_t depth = goals_.size();
+  const bool solved = solve_goal(goal);
+  goals_.resize(depth);
+  goals_.push_back(goal);
+  return solved;
+}
+
+bool Search::solve_goal(const Goal& goal) {
+  const auto value = static_cast<size_t>(goal.value);
+  if (bindings_.values[value] != nullptr) return solve_bound(goal);
+  const int32_t maker = pattern_.makers[value];
+  if (maker >= 0) return solve_made(goal, static_cast<size_t>(maker));
+  bindings_.values[value] = goal.target;
+  const bool solved = solve();
+  bindings_.values[value] = nullptr;
+  return solved;
+}
+
+bool Search::solve_bound(const Goal& goal) {
+  Value* bound = bindings_.values[static_cast<size_t>(goal.value)];
+  if (bound == goal.target || same_constant(*bound, *goal.target)) return solve();
+  fail(goal.reader, [&] {
+    return fmt::format("operand {} of {} is {}, expected {}, which is {}", goal.operand,
+                       goal.reader == nullptr ? "the match" : goal.reader->label(),
+                       described(goal.target), shown(goal.value), described(bound));
+  });
+  return false;
+}
+
+bool Search::solve_made(const Goal& goal, size_t statement) {
+  const Statement& made = pattern_.statements[statement];
+  if (made.form == Statement::Form::kPolynomial) return solve_polynomial(goal, statement);
+  if (made.form == Statement::Form::kProduct) return solve_product(goal, statement);
+  if (solve_node(goal, statement)) return true;
+  if (!made.optional || is_placed_[statement] || made.operands[0].kind != Operand::Kind::kValue)
+    return false;
+  is_placed_[statement] = true;
+  bindings_.values[static_cast<size_t>(goal.value)] = goal.target;
+  goals_.push_back({made.operands[0].value, goal.target, goal.reader, goal.operand});
+  const bool solved = solve();
+  bindings_.values[static_cast<size_t>(goal.value)] = nullptr;
+  is_placed_[statement] = false;
+  return solved;
+}
+
+bool Search::solve_node(const Goal& goal, size_t statement) {
+  const Statement& wanted = pattern_.statements[statement];
+  Node* node = goal.target->producer();
+  const bool is_op =
+      node != nullptr && std::ranges::find(wanted.ops, node->op()) != wanted.ops.end();
+  if (!is_op || (wanted.ops[0] == Op::kForeign && foreign_name(*node) != wanted.foreign)) {
+    fail(
+        goal.reader != nullptr ? goal.reader : node,
+        [&] {
+          const std::string where =
+              goal.reader == nullptr
+                  ? shown(goal.value)
+                  : fmt::format("operand {} of {}", goal.operand, goal.reader->label());
+          return fmt::format("{} is {}, expected {}", where, described(goal.target),
+                             statement_text(wanted));
+        },
+        node != nullptr);
+    return false;
+  }
+  if (is_placed_[statement] || std::ranges::find(used_, node) != used_.end()) {
+    fail(node, [&] { return fmt::format("{} stands for two nodes of the rule", node->label()); });
+    return false;
+  }
+  const size_t count = operand_count(*node);
+  if (count < wanted.operands.size() || (count > wanted.operands.size() && !wanted.has_more)) {
+    // Operands at the end of a pattern may be absent ones.
+    const bool all_absent =
+        count < wanted.operands.size() &&
+        std::all_of(
+            wanted.operands.begin() + static_cast<std::ptrdiff_t>(count), wanted.operands.end(),
+            [](const Operand& operand) {
+              return operand.kind == Operand::Kind::kAbsent ||
+                     operand.kind == Operand::Kind::kAnything;
+            });
+    if (!all_absent) {
+      fail(node, [&] {
+        return fmt::format("{} has {} operands, expected {}", node->label(), count,
+                           wanted.operands.size());
+      });
+      return false;
+    }
+  }
+  nodes_[statement] = node;
+  is_placed_[statement] = true;
+  used_.push_back(node);
+  used_for_.push_back(statement);
+  const std::vector<Value*> values = bindings_.values;
+  const std::vector<std::optional<double>> numbers = bindings_.numbers;
+  bool solved = binds_results(statement, *node) && attributes_fit(wanted, *node) &&
+                (solve_operands(statement, *node, false) ||
+                 (wanted.commuted && solve_operands(statement, *node, true)));
+  bindings_.values = values;
+  bindings_.numbers = numbers;
+  nodes_[statement] = nullptr;
+  is_placed_[statement] = false;
+  used_.pop_back();
+  used_for_.pop_back();
+  return solved;
+}
+
+bool Search::binds_results(size_t statement, const Node& node) {
+  const std::vector<int32_t>& results = pattern_.statements[statement].results;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (i >= node.output_count()) {
+      fail(&node, [&] {
+        return fmt::format("{} has {} results, expected {}", node.label(), node.output_count(),
+                           results.size());
+      });
+      return false;
+    }
+    if (results[i] < 0) continue;
+    Value*& bound = bindings_.values[static_cast<size_t>(results[i])];
+    if (bound != nullptr && bound != &node.output(i)) return false;
+    bound = &node.output(i);
+  }
+  return true;
+}
+
+bool Search::solve_operands(size_t statement, Node& node, bool is_swapped) {
+  const std::vector<Operand>& operands = pattern_.statements[statement].operands;
+  const size_t depth = goals_.size();
+  bool fits = true;
+  // The first operand is reached first.
+  for (size_t i = operands.size(); i-- > 0 && fits;)
+    fits = push_operand(operands[i], node, is_swapped && i < 2 ? 1 - i : i);
+  const bool solved = fits && solve();
+  goals_.resize(depth);
+  return solved;
+}
+
+bool Search::push_operand(const Operand& operand, Node& node, size_t index) {
+  Value* target = node.input(index);
+  const auto mismatch = [&](const std::string& expected) {
+    fail(&node, [&] {
+      return fmt::format("operand {} of {} is {}, expected {}", index, node.label(),
+                         described(target), expected);
+    });
+    return false;
+  };
+  switch (operand.kind) {
+    case Operand::Kind::kAnything:
+      return true;
+    case Operand::Kind::kAbsent:
+      return target == nullptr || mismatch("none");
+    case Operand::Kind::kTerm:
+      return (target != nullptr && is_literal(*target, operand.term)) ||
+             mismatch(operand.term.spelling);
+    case Operand::Kind::kValue:
+      if (target == nullptr) return mismatch(shown(operand.value));
+      goals_.push_back({operand.value, target, &node, index});
+      return true;
+  }
+  return false;
+}
+
+bool Search::attributes_fit(const Statement& statement, const Node& node) {
+  return std::ranges::all_of(statement.attributes, [&](const AttributeTerm& attribute) {
+    return attribute_fits(attribute, node);
+  });
+}
+
+bool Search::attribute_fits(const AttributeTerm& attribute, const Node& node) {
+  const auto found = attribute_or_default(node, attribute.name);
+  const auto wanted =
+      attribute_of(evaluate_term(attribute.term, rule_, bindings_), node.op(), attribute.name);
+  if (found && wanted && are_close_values(*found, *wanted)) return true;
+  fail(&node, [&] {
+    Term term;
+    term.kind = Term::Kind::kCall;
+    term.text = "attr";
+    term.terms = {{}, {}};
+    term.terms[0].kind = Term::Kind::kValue;
+    term.terms[1].kind = Term::Kind::kText;
+    term.terms[1].text = attribute.name;
+    term.terms[0].value = 0;
+    Bindings here = bindings_;
+    here.values[0] = &node.output();
+    return fmt::format("attribute '{}' of {} is {}, expected {}", attribute.name, node.label(),
+                       found ? shown_value(evaluate_term(term, rule_, here)) : "absent",
+                       attribute.term.spelling);
+  });
+  return false;
+}
+
+// Binds the name of a number where the attribute is one that has none yet; without an attribute the
+// number must be 1.
+bool Search::number_fits(const AttributeTerm* attribute, DType dtype, double number,
+                         const Node* node) {
+  if (attribute != nullptr && attribute->term.kind == Term::Kind::kWord) {
+    const auto name = std::ranges::find(rule_.numbers, attribute->term.text);
+    auto& bound = bindings_.numbers[static_cast<size_t>(name - rule_.numbers.begin())];
+    if (!bound) {
+      bound = number;
+      return true;
+    }
+    return is_close(dtype, number, *bound);
+  }
+  const double expected = attribute == nullptr ? 1 : attribute->term.number;
+  if (is_close(dtype, number, expected)) return true;
+  fail(node, [&] {
+    return fmt::format("the product that {} makes has the factor {}, expected {}",
+                       node == nullptr ? "it" : node->label(), number, expected);
+  });
+  return false;
+}
+
+bool Search::solve_product(const Goal& goal, size_t statement) {
+  if (is_placed_[statement]) return false;
+  is_placed_[statement] = true;
+  bindings_.values[static_cast<size_t>(goal.value)] = goal.target;
+  const bool solved =
+      solve_factors(goal, statement, {.factors = {goal.target}, .number = 1, .nodes = {}}, 0);
+  bindings_.values[static_cast<size_t>(goal.value)] = nullptr;
+  is_placed_[statement] = false;
+  return solved;
+}
+
+// Tries the factors as they are, then with one of them, from `first` on, multiplied out.
+bool Search::solve_factors(const Goal& goal, size_t statement, const Product& product,
+                           size_t first) {
+  const size_t wanted = pattern_.statements[statement].operands.size();
+  if (product.factors.size() == wanted && solve_assigned(goal, statement, product)) return true;
+  for (size_t i = first; i < product.factors.size(); ++i) {
+    const auto more = expanded(product, i);
+    if (more && more->factors.size() <= wanted && solve_factors(goal, statement, *more, 0))
+      return true;
+  }
+  if (product.nodes.empty() && wanted > 1) {
+    fail(goal.reader != nullptr ? goal.reader : goal.target->producer(), [&] {
+      return fmt::format("{} is {}, expected a product of {} values", shown(goal.value),
+                         described(goal.target), wanted);
+    });
+  }
+  return false;
+}
+
+bool Search::solve_assigned(const Goal& goal, size_t statement, const Product& product) {
+  const Statement& wanted = pattern_.statements[statement];
+  const auto numbers = bindings_.numbers;
+  const size_t used = used_.size(), depth = goals_.size();
+  for (Node* node : product.nodes) {
+    if (std::ranges::find(used_, node) != used_.end()) return false;
+  }
+  used_.insert(used_.end(), product.nodes.begin(), product.nodes.end());
+  used_for_.resize(used_.size(), statement);
+  bool solved = false;
+  const DType dtype = goal.target->type().dtype;
+  if (number_fits(find_term(wanted, kFactor), dtype, product.number, goal.target->producer())) {
+    std::vector<Value*> factors = product.factors;
+    std::vector<size_t> order(factors.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    do {
+      for (size_t i = 0; i < order.size(); ++i)
+        goals_.push_back({wanted.operands[i].value, factors[order[i]], goal.target->producer(), i});
+      solved = solve();
+      goals_.resize(depth);
+    } while (!solved && std::next_permutation(order.begin(), order.end()));
+  }
+  used_.resize(used);
+  used_for_.resize(used);
+  bindings_.numbers = numbers;
+  return solved;
+}
+
+// A polynomial waits until its operand is known.
+bool Search::solve_polynomial(const Goal& goal, size_t statement) {
+  const Statement& wanted = pattern_.statements[statement];
+  const Value* x = bindings_.values[static_cast<size_t>(wanted.operands[0].value)];
+  if (x == nullptr) {
+    if (deferred_ >= goals_.size()) return false;
+    ++deferred_;
+    goals_.insert(goals_.begin(), goal);
+    const bool solved = solve();
+    goals_.erase(goals_.begin());
+    --deferred_;
+    return solved;
+  }
+  const auto found = read_polynomial(*goal.target, *x);
+  std::vector<double> expected;
+  for (const Term& term : wanted.attributes[0].term.terms) expected.push_back(term.number);
+  if (!found || !are_close(x->type().dtype, found->coefficients, expected)) {
+    fail(goal.reader, [&] {
+      return fmt::format(
+          "operand {} of {} is {}, expected a polynomial in {} with the coefficients {}",
+          goal.operand, goal.reader == nullptr ? "the match" : goal.reader->label(),
+          found ? fmt::format("one with {}", fmt::join(found->coefficients, ", "))
+                : described(goal.target),
+          shown(wanted.operands[0].value), wanted.attributes[0].term.spelling);
+    });
+    return false;
+  }
+  const size_t used = used_.size(), deferred = deferred_;
+  used_.insert(used_.end(), found->nodes.begin(), found->nodes.end());
+  used_for_.resize(used_.size(), statement);
+  is_placed_[statement] = true;
+  deferred_ = 0;
+  bindings_.values[static_cast<size_t>(goal.value)] = goal.target;
+  const bool solved = solve();
+  bindings_.values[static_cast<size_t>(goal.value)] = nullptr;
+  deferred_ = deferred;
+  is_placed_[statement] = false;
+  used_.resize(used);
+  used_for_.resize(used);
+  return solved;
+}
+
+// Returns the readers of a value that the statement reads and that has been found; otherwise all
+// nodes of its ops.
+std::vector<Node*> Search::candidates(size_t statement, bool& is_connected) const {
+  const Statement& wanted = pattern_.statements[statement];
+  std::vector<Node*> nodes;
+  for (const Operand& operand : wanted.operands) {
+    const Value* value = operand.kind == Operand::Kind::kValue
+                             ? bindings_.values[static_cast<size_t>(operand.value)]
+                             : nullptr;
+    if (value == nullptr || value->is_constant()) continue;
+    is_connected = true;
+    for (const Use& use : value->uses()) nodes.push_back(use.node);
+    std::ranges::sort(nodes, [](const Node* a, const Node* b) { return a->is_before(*b); });
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    return nodes;
+  }
+  is_connected = false;
+  for (const Op op : ops_of(wanted)) {
+    const std::vector<Node*>& all = index_.nodes(op);
+    nodes.insert(nodes.end(), all.begin(), all.end());
+  }
+  return nodes;
+}
+
+// Goes on with a statement that no value led to: that of another output, or, where the search began
+// in the middle, a reader.
+bool Search::solve_unplaced() {
+  size_t next = is_placed_.size();
+  std::vector<Node*> nodes;
+  bool is_connected = false;
+  for (size_t i = 0; i < is_placed_.size() && !is_connected; ++i) {
+    if (is_placed_[i]) continue;
+    bool connects = false;
+    std::vector<Node*> found = candidates(i, connects);
+    if (next == is_placed_.size() || connects) {
+      next = i;
+      nodes = std::move(found);
+      is_connected = connects;
+    }
+  }
+  if (next == is_placed_.size()) return finish();
+  const Statement& wanted = pattern_.statements[next];
+  const size_t result = static_cast<size_t>(
+      std::ranges::find_if(wanted.results, [](int32_t each) { return each >= 0; }) -
+      wanted.results.begin());
+  const Node* last = used_.empty() ? nullptr : used_.back();
+  const Node* mismatch = nullptr;
+  for (Node* node : nodes) {
+    if (node->is_erased() || node->output_count() <= result) continue;
+    if (wanted.form == Statement::Form::kNode &&
+        std::ranges::find(wanted.ops, node->op()) == wanted.ops.end()) {
+      mismatch = node;
+      continue;
+    }
+    goals_.push_back({wanted.results[result], &node->output(result), nullptr, 0});
+    const bool solved = solve();
+    goals_.pop_back();
+    if (solved) return true;
+  }
+  fail(
+      mismatch != nullptr ? mismatch : last,
+      [&] {
+        const std::string found =
+            mismatch == nullptr ? "no node" : fmt::format("{}", described(&mismatch->output()));
+        return fmt::format("{}{} reads it, expected {}",
+                           last == nullptr ? "" : fmt::format("{} fits, and ", last->label()),
+                           found, statement_text(wanted));
+      },
+      mismatch != nullptr);
+  return false;
+}
+
+bool Search::conditions_hold() {
+  held_ = 0;
+  for (const Term& condition : rule_.conditions) {
+    if (!condition_holds(condition, rule_, bindings_)) {
+      const int32_t subject = first_value(condition);
+      const Value* value = subject < 0 ? nullptr : bindings_.values[static_cast<size_t>(subject)];
+      const Node* maker = value == nullptr ? nullptr : value->producer();
+      fail(maker != nullptr ? maker : used_.back(), [&] {
+        return broken_condition(condition, rule_, bindings_) +
+               (value == nullptr
+                    ? std::string()
+                    : fmt::format(", where {} is {}", shown(subject), described(value)));
+      });
+      return false;
+    }
+    ++held_;
+  }
+  ++held_;
+  return true;
+}
+
+// Returns whether a result that the rule does not replace is read outside.
+bool Search::stays(const Node& node) const {
+  for (size_t i = 0; i < node.output_count(); ++i) {
+    const Value& value = node.output(i);
+    const bool is_replaced = std::ranges::any_of(rule_.outputs, [&](int32_t output) {
+      return bindings_.values[static_cast<size_t>(output)] == &value;
+    });
+    if (is_replaced) continue;
+    if (value.is_output()) return true;
+    for (const Use& use : value.uses()) {
+      if (std::ranges::find(used_, use.node) == used_.end()) return true;
+    }
+  }
+  return false;
+}
+
+// Takes those nodes out that stay for other readers, with what they read, where the rule says
+// "shared"; false where it does not.
+bool Search::split_kept(std::vector<Node*>& nodes) {
+  std::vector<Node*> kept;
+  for (size_t i = 0; i < used_.size(); ++i) {
+    if (!stays(*used_[i])) continue;
+    if (!pattern_.statements[used_for_[i]].shared) {
+      fail(used_[i], [&] {
+        return fmt::format("the result of {} is read by others, which the rule does not replace",
+                           used_[i]->label());
+      });
+      return false;
+    }
+    kept.push_back(used_[i]);
+  }
+  for (size_t next = 0; next < kept.size(); ++next) {
+    for (size_t i = 0; i < kept[next]->input_count(); ++i) {
+      Node* before = kept[next]->input(i) == nullptr ? nullptr : kept[next]->input(i)->producer();
+      if (std::ranges::find(used_, before) != used_.end() &&
+          std::ranges::find(kept, before) == kept.end())
+        kept.push_back(before);
+    }
+  }
+  for (Node* node : used_) {
+    if (std::ranges::find(kept, node) == kept.end()) nodes.push_back(node);
+  }
+  return true;
+}
+
+bool Search::can_go(const std::vector<Node*>& nodes) {
+  std::string reason;
+  for (const Node* node : nodes) {
+    if (!node->placement.keep) continue;
+    fail(node, [&] { return fmt::format("{} is marked to be kept", node->label()); });
+    return false;
+  }
+  const bool may_cycle = rule_.outputs.size() > 1 || nodes.size() < used_.size() ||
+                         nodes[0]->graph().may_have_control_edges();
+  if (may_cycle ? can_fuse(nodes, reason) : have_one_plan(nodes, reason)) return true;
+  fail(nodes.back(), [&] { return fmt::format("the nodes cannot be replaced: {}", reason); });
+  return false;
+}
+
+bool Search::finish() {
+  if (!conditions_hold()) {
+    held_ = 0;
+    return false;
+  }
+  for (size_t i = 0; i < pattern_.makers.size(); ++i) {
+    const Value* value = bindings_.values[i];
+    if (pattern_.makers[i] >= 0 || value == nullptr ||
+        std::ranges::find(used_, value->producer()) == used_.end())
+      continue;
+    fail(value->producer(), [&] {
+      return fmt::format("{} is made by {}, inside the match", shown(static_cast<int32_t>(i)),
+                         value->producer()->label());
+    });
+    held_ = 0;
+    return false;
+  }
+  Match match{.bindings = bindings_, .nodes = {}, .pattern = number_};
+  bool solved = split_kept(match.nodes);
+  std::ranges::sort(match.nodes, [](const Node* a, const Node* b) { return a->is_before(*b); });
+  solved = solved && !match.nodes.empty() && can_go(match.nodes) && found_(match);
+  held_ = 0;
+  return solved;
+}
+
+}  // namespace sluice::rules

@@ -1,0 +1,18 @@
+# Writes files of rules as texts for C++: cmake -DIN="a.rules b.rules" -DOUT=… -P embed_rules.cmake.
+# fuse_gelu.rules becomes kFuseGeluRules.
+separate_arguments(IN)
+set(texts "// Made from the files of rules in stages/optimize/fusion.\n")
+foreach(file ${IN})
+  file(READ ${file} text)
+  get_filename_component(name ${file} NAME_WE)
+  string(REPLACE "_" ";" words ${name})
+  set(constant "k")
+  foreach(word ${words})
+    string(SUBSTRING ${word} 0 1 first)
+    string(SUBSTRING ${word} 1 -1 tail)
+    string(TOUPPER ${first} first)
+    string(APPEND constant "${first}${tail}")
+  endforeach()
+  string(APPEND texts "inline constexpr char ${constant}Rules[] = R\"rules(${text})rules\";\n")
+endforeach()
+file(WRITE ${OUT} "${texts}")
