@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kMostProposed = 3;
+constexpr size_t kMaxProposed = 3;
 
 // Returns Levenshtein's distance, computed one row at a time.
 size_t distance(std::string_view a, std::string_view b) {
@@ -35,7 +35,7 @@ std::vector<std::string_view> near_names(std::string_view typed,
   std::ranges::stable_sort(found, {}, &std::pair<size_t, std::string_view>::first);
   std::vector<std::string_view> nearest;
   for (const auto& [away, name] : found)
-    if (nearest.size() < kMostProposed) nearest.push_back(name);
+    if (nearest.size() < kMaxProposed) nearest.push_back(name);
   return nearest;
 }
 

@@ -15,7 +15,7 @@ constexpr std::string_view kOn = "on", kOff = "off";
 struct Form {
   char end, before_value;
 };
-constexpr Form kList = {';', ':'}, kLines = {'\n', ' '};
+constexpr Form kOfList = {';', ':'}, kOfLines = {'\n', ' '};
 
 Result<PassSwitches> parse(std::string_view text, Form form) {
   PassSwitches switches;
@@ -54,8 +54,8 @@ Result<void> add_switch(std::string_view name, std::string_view value, PassSwitc
   return make_error(ErrorCode::kBadOption, "'{}' is both on and off", name);
 }
 
-Result<PassSwitches> parse_switch_list(std::string_view list) { return parse(list, kList); }
-Result<PassSwitches> parse_switch_lines(std::string_view lines) { return parse(lines, kLines); }
+Result<PassSwitches> parse_switch_list(std::string_view list) { return parse(list, kOfList); }
+Result<PassSwitches> parse_switch_lines(std::string_view lines) { return parse(lines, kOfLines); }
 
 std::string switch_lines(const PassSwitches& switches) {
   std::string lines;

@@ -29,6 +29,7 @@ Result<void> add_section(const std::string& section, const Json& json, PassSwitc
     if (auto added = add_switch(name, *text, switches); !added) {
       Error error = std::move(added).error().within(fmt::format("'{}'", key));
       error.code = ErrorCode::kBadJson;
+      if (error.hint.empty()) error.hint = kExample;
       return error;
     }
   }
