@@ -20,14 +20,18 @@ struct Program {
   Result<int> (*run)(const CommandLine& line);
   // Ctrl-C and SIGTERM are noted for run(), and end the program by that signal after it.
   bool notes_interrupts = true;
+  // Adds options that are in a file to those of the command line; null: there is no such file.
+  Result<void> (*take_options)(CommandLine& line) = nullptr;
 };
 
 inline Result<int> run_program(int argc, char** argv, const Program& program, bool& error_json) {
   const std::string usage = program.usage();
-  SLUICE_ASSIGN(const CommandLine line, CommandLine::parse(usage, argc, argv));
+  SLUICE_ASSIGN(CommandLine line, CommandLine::parse(usage, argc, argv));
   if (line.request() == CommandLine::Request::kHelp) return print_text(program.name, usage);
   if (line.request() == CommandLine::Request::kVersion)
     return print_text(program.name, fmt::format("{} {}\n", program.name, kRelease));
+  error_json = line.text("--error-format") == "json";
+  if (program.take_options != nullptr) SLUICE_TRY(program.take_options(line));
   error_json = line.text("--error-format") == "json";
   return program.run(line);
 }

@@ -167,7 +167,7 @@ ROW = re.compile(r'\{\s*"([a-z0-9-]+)"\s*,\s*"[^"]*"(?:\s*"[^"]*")*\s*,\s*&?([a-
 
 def check_passes(files):
     """One name in five places: the row's flag, its function, the file, the header's line, a unit or
-    golden test."""
+    golden test; and in the table of all stages' passes."""
     for pipeline in (path for path in files if re.fullmatch(r"stages/[^/]+/pipeline\.cc", path)):
         stage = os.path.dirname(pipeline)
         under = [path for path in files if path.startswith(stage + "/")]
@@ -183,6 +183,23 @@ def check_passes(files):
                 name not in in_table):
                 if re.search(rf"^Result<bool> {name}\(Graph", files[path], re.M):
                     yield f"{path}: pass '{name}' has no row in {pipeline}"
+    yield from check_pass_names(files)
+
+
+PASS_NAMES = "common/base/pass_names.cc"
+
+
+def check_pass_names(files):
+    """The passes of all stages are in one table, in the order of the stages and their tables."""
+    stages = ["preprocess", "optimize", "partition", "subgraph-optimize", "build"]
+    expected = [(stage, flag) for stage in stages
+                for flag, _ in ROW.findall(files.get(f"stages/{stage}/pipeline.cc", ""))]
+    listed = re.findall(r'\{"([a-z-]+)", "([a-z0-9-]+)"\}', files.get(PASS_NAMES, ""))
+    for stage, flag in sorted(set(expected) ^ set(listed)):
+        what = "lacks" if (stage, flag) in expected else "has, and no stage has,"
+        yield f"{PASS_NAMES}: the table {what} '{flag}' of {stage}"
+    if set(expected) == set(listed) and expected != listed:
+        yield f"{PASS_NAMES}: the order is not that of the stages' tables"
 
 
 def check_row(files, under, pipeline, flag, function):

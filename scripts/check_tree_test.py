@@ -11,6 +11,7 @@ CLEAN = {
     "stages/optimize/pipeline.cc": PIPELINE, "stages/optimize/passes/passes.h": "Result<bool> "
     "fold_pair(Graph&, const Options&);\n", "stages/optimize/passes/fold_pair.cc": "Result<bool> "
     "fold_pair(Graph& graph, const Options&) {}\n", "tests/golden/optimize/fold-pair-twice.txt": "",
+    "common/base/pass_names.cc": '    {"optimize", "fold-pair"},\n',
 }
 
 
@@ -211,6 +212,9 @@ def main():
                                                      "fold_two}")), "flag and function differ"
     assert pass_faults(pipeline__cc=PIPELINE.replace("fold-pair", "x").replace("fold_pair", "x")), (
         "a pass without a row")
+    for wrong, name in (("optimize", "fold-two"), ("build", "fold-pair")):
+        assert len(pass_faults(pass_names__cc=f'    {{"{wrong}", "{name}"}},\n')) == 2, (
+            "the table of all names has another")
     return 0
 
 

@@ -169,6 +169,11 @@ Result<CommandLine> CommandLine::parse(std::string_view usage, int argc, const c
   return line;
 }
 
+void CommandLine::give(const std::string& name, std::string value) {
+  values_[name] = {std::move(value)};
+  if (flag("--quiet")) silence_log();
+}
+
 bool CommandLine::flag(std::string_view name) const { return has(name); }
 
 std::string CommandLine::text(std::string_view name) const {

@@ -24,6 +24,11 @@ class CommandLine {
   Request request() const { return request_; }
   // Returns true when it was given, or has a default in the usage text.
   bool has(std::string_view name) const { return !list(name).empty(); }
+  // Returns whether the usage text has the option.
+  bool knows(std::string_view name) const { return values_.contains(name); }
+  // Adds an option that was given elsewhere, with the effect of one that was typed; the value of a
+  // flag is empty.
+  void give(const std::string& name, std::string value);
   bool flag(std::string_view name) const;         // an option without value, or a command word
   std::string text(std::string_view name) const;  // the last value; empty when absent
   // Returns all values of a repeatable option or argument.

@@ -52,6 +52,16 @@ TEST(CommandLine, HelpAndVersion) {
   EXPECT_EQ(parse({"--version"})->request(), CommandLine::Request::kVersion);
 }
 
+TEST(CommandLine, OptionsCanBeGivenFromElsewhere) {
+  CommandLine line = *parse({"--threads=2"});
+  EXPECT_TRUE(line.knows("--dim"));
+  EXPECT_FALSE(line.knows("--dims"));
+  line.give("--threads", "4");
+  line.give("--quiet", "");
+  EXPECT_THAT(line.list("--threads"), ElementsAre("4"));
+  EXPECT_TRUE(line.flag("--quiet"));
+}
+
 TEST(CommandLine, WrongArgumentsAreUsageErrors) {
   for (const std::vector<const char*>& wrong :
        {std::vector<const char*>{"--nothing"}, {"a", "b"}, {"--threads"}, {"-o"}}) {

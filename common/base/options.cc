@@ -7,6 +7,7 @@
 
 #include "common/base/listed_values.h"
 #include "common/base/parallel.h"
+#include "common/base/pass_switches.h"
 
 namespace sluice {
 namespace {
@@ -41,6 +42,10 @@ constexpr std::array kTable = {
     OptionRow{"opt-level", kSemantic, "O3", "which passes run: O0, O1 or O3", "O0|O1|O3"},
     OptionRow{"passes", kSemantic, "", "exactly these passes, in this order"},
     OptionRow{"skip", kSemantic, "", "passes to leave out"},
+    OptionRow{"fusion-switch-file", kSemantic, "",
+              "file of switches of passes; its content travels"},
+    OptionRow{"optimization-switch", kSemantic, "",
+              "switches of passes, which win over those of the file: PASS:on;PASS:off"},
     OptionRow{"symbolic", kSemantic, "on",
               "off: any dimension that is not fixed makes a part dynamic", "on|off"},
     OptionRow{"static-model-ops-lower-limit", kSemantic, "4",
@@ -155,6 +160,8 @@ constexpr Readers kReaders[] = {
     {"rules", "preprocess", "optimize"},
     {"unchecked-rules", "preprocess", "optimize"},
     {"opt-level", "preprocess", "optimize"},
+    {"fusion-switch-file", "preprocess", ""},
+    {"optimization-switch", "preprocess", ""},
     {"precision-mode", "optimize", "optimize"},
     {"modify-mixlist", "optimize", "optimize"},
     {"customize-dtypes", "optimize", "optimize"},
@@ -207,6 +214,7 @@ bool names_file(std::string_view option) {
                                          "kernel",
                                          "modify-mixlist",
                                          "customize-dtypes",
+                                         "fusion-switch-file",
                                          "weights-beside",
                                          "kernels-from",
                                          "kernels",
@@ -232,6 +240,12 @@ bool is_within(std::string_view choice, std::string_view value) {
   return chosen >= number(range.substr(0, dots)) && chosen <= number(range.substr(dots + 2));
 }
 
+Result<void> check_switches(std::string_view value) {
+  auto switches = parse_switch_list(value);
+  if (switches) return {};
+  return std::move(switches).error().within("--optimization-switch");
+}
+
 Result<void> check_option_value(const OptionRow& row, std::string_view value) {
   if (row.maximum >= 0) {
     int64_t number = 0;
@@ -251,6 +265,7 @@ Result<void> check_option_value(const OptionRow& row, std::string_view value) {
                       "from 0 to {}, LOW at most HIGH",
                       value, INT64_MAX);
   }
+  if (row.name == "optimization-switch") return check_switches(value);
   if (row.choices.empty() || value == row.fallback) return {};
   std::string listed;
   for (size_t begin = 0, end = 0; begin < row.choices.size(); begin = end + 1) {

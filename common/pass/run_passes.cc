@@ -1,7 +1,7 @@
-#include <algorithm>
 #include <chrono>
 
 #include "common/base/files.h"
+#include "common/pass/choose_passes.h"
 #include "common/pass/pass.h"
 #include "common/text/text.h"
 #include "common/verify/verify.h"
@@ -19,110 +19,12 @@ uint64_t count_nodes(const Module& module) {
   return count;
 }
 
-PassLevel highest_level(const Options& options) {
-  const std::string level = options.text("opt-level");
-  return level == "O0" ? PassLevel::kO0 : level == "O1" ? PassLevel::kO1 : PassLevel::kO3;
-}
-
-const Pass* find_pass(std::span<const Pass> passes, std::string_view name) {
-  const auto found = std::find_if(passes.begin(), passes.end(),
-                                  [&](const Pass& pass) { return pass.name == name; });
-  return found == passes.end() ? nullptr : &*found;
-}
-
-Error unknown_pass(std::span<const Pass> passes, std::string_view option, std::string_view name) {
-  std::string names;
-  for (const Pass& pass : passes) names += (names.empty() ? "" : ", ") + std::string(pass.name);
-  return make_error(ErrorCode::kBadOption,
-                    "--{} names the pass '{}', which this stage does not have", option, name)
-      .with_hint("its passes are " + names);
-}
-
-// Returns the passes to run by the options opt-level, passes and skip.
-Result<std::vector<const Pass*>> choose_passes(std::span<const Pass> passes,
-                                               const Options& options) {
-  const PassLevel highest = highest_level(options);
-  const std::vector<std::string> skip = options.list("skip");
-  for (const std::string& name : skip) {
-    if (find_pass(passes, name) == nullptr) return unknown_pass(passes, "skip", name);
-  }
-  std::vector<const Pass*> chosen;
-  if (const std::vector<std::string> exact = options.list("passes"); !exact.empty()) {
-    if (!skip.empty()) {
-      return make_error(ErrorCode::kBadOption,
-                        "--skip leaves out '{}' beside --passes, which says exactly what runs",
-                        options.text("skip"))
-          .with_hint("leave it out of --passes: " + options.text("passes"));
-    }
-    for (const std::string& name : exact) {
-      const Pass* pass = find_pass(passes, name);
-      if (pass == nullptr) return unknown_pass(passes, "passes", name);
-      chosen.push_back(pass);
-    }
-    return chosen;
-  }
-  for (const Pass& pass : passes) {
-    if (pass.level <= highest && std::find(skip.begin(), skip.end(), pass.name) == skip.end())
-      chosen.push_back(&pass);
-  }
-  return chosen;
-}
-
-// Returns the index after the pass to stop after, or that of the end when the option is empty.
-Result<size_t> stop_index(std::span<const Pass> passes, const std::vector<const Pass*>& chosen,
-                          const Options& options) {
-  const std::string step = options.text("stop-after");
-  if (step.empty()) return chosen.size();
-  if (std::all_of(step.begin(), step.end(), [](char c) { return c >= '0' && c <= '9'; })) {
-    SLUICE_ASSIGN(const int64_t number,
-                  options.integer("stop-after", 1, static_cast<int64_t>(chosen.size())));
-    return static_cast<size_t>(number);
-  }
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    if (chosen[i]->name == step) return i + 1;
-  }
-  if (find_pass(passes, step) == nullptr) return unknown_pass(passes, "stop-after", step);
-  return make_error(ErrorCode::kBadOption,
-                    "--stop-after names the pass '{}', which these options leave out", step)
-      .with_hint("--opt-level, --passes and --skip choose what runs");
-}
-
 // Returns the name of a pass in a graph that stops half-way: rules of a user are named with the
 // beginning of their digest, so that other rules of the same name do not go on.
 std::string row_name(const Pass& pass) {
   constexpr size_t kDigits = 12;
   if (pass.rules.digest.empty()) return std::string(pass.name);
   return fmt::format("{}@{}", pass.name, pass.rules.digest.substr(0, kDigits));
-}
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "'" : ", '") + name + "'";
-  return text.empty() ? "none" : text;
-}
-
-// A file written by --stop-after is resumed at that point in its own list of passes.
-Result<size_t> resume_index(const Module& module, std::span<const Pass> passes,
-                            const std::vector<std::string>& chosen, size_t stop) {
-  if (!module.is_mid_stage()) return size_t{0};
-  const bool is_ours =
-      std::all_of(module.passes.begin(), module.passes.end(), [&](const std::string& name) {
-        return find_pass(passes, name) != nullptr || name.find('@') != name.npos;
-      });
-  if (module.passes != chosen) {
-    return make_error(
-               ErrorCode::kBadOption,
-               "the graph stopped {}after {} of these passes:\n  {}\n  here the passes are: {}",
-               is_ours ? "" : "in another stage, ", module.passes_done, listed(module.passes),
-               listed(chosen))
-        .with_hint(is_ours ? "give the options that it was written with, and the same files of "
-                             "--rules, or begin with the graph that the stage read"
-                           : "give it to the stage that wrote it");
-  }
-  if (stop >= module.passes_done) return module.passes_done;
-  return make_error(ErrorCode::kBadOption,
-                    "--stop-after is {}, and the graph has been through {} passes", stop,
-                    module.passes_done);
 }
 
 Result<void> dump(const Module& module, const Options& options, size_t number,

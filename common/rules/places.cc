@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/base/pass_names.h"
+
 namespace sluice::rules {
 namespace {
 
@@ -34,12 +36,18 @@ std::string place_names() {
   return names;
 }
 
+bool is_place_of_rules(std::string_view pass) {
+  const PassName* found = find_pass_name(pass);
+  return found != nullptr && (found->stage == "preprocess" || found->stage == "optimize");
+}
+
 std::string_view pass_before(const RuleFile& file) {
   return file.after.empty() ? place_of(file).pass : std::string_view(file.after);
 }
 
 std::string_view stage_of(const RuleFile& file) {
-  return file.after.empty() ? place_of(file).stage : std::string_view();
+  if (file.after.empty()) return place_of(file).stage;
+  return find_pass_name(file.after)->stage;
 }
 
 bool has_types(const RuleFile& file) {

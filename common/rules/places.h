@@ -16,7 +16,10 @@ std::string place_names();
 
 // Returns the pass that the rules of a file run after: that of `after`, or of its place.
 std::string_view pass_before(const RuleFile& file);
-// Returns the stage of a place, empty for "after = PASS", which is of the stage with such a pass.
+// Returns whether rules may run after the pass: it is one of sluice-preprocess or sluice-optimize.
+bool is_place_of_rules(std::string_view pass);
+
+// Returns the stage of a place.
 std::string_view stage_of(const RuleFile& file);
 // Returns whether values have types there.
 bool has_types(const RuleFile& file);

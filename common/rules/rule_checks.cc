@@ -50,10 +50,15 @@ class Checker {
   std::string name(int32_t value) const { return "%" + rule_.values[static_cast<size_t>(value)]; }
 
   Result<void> check_place() const {
-    if (file_.at.empty() || find_place(file_.at) != nullptr) return {};
-    return lexer_.error_at(file_.place_offset, fmt::format("there is no place '{}'; there are {}, "
-                                                           "and after = PASS",
-                                                           file_.at, place_names()));
+    if (!file_.at.empty() && find_place(file_.at) == nullptr) {
+      return lexer_.error_at(file_.place_offset,
+                             fmt::format("there is no place '{}'; there are {}, and after = PASS",
+                                         file_.at, place_names()));
+    }
+    if (file_.after.empty() || is_place_of_rules(file_.after)) return {};
+    return lexer_.error_at(
+        file_.place_offset,
+        fmt::format("neither sluice-preprocess nor sluice-optimize has a pass '{}'", file_.after));
   }
 
   Result<void> check_pattern(Pattern& pattern) {

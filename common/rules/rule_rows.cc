@@ -32,12 +32,6 @@ Result<void> check_once(const RuleFile& file, const Options& options) {
   return {};
 }
 
-// Returns whether the file's rows belong to the stage with this table.
-bool is_of(const RuleFile& file, std::span<const Pass> table) {
-  return std::ranges::any_of(table,
-                             [&](const Pass& pass) { return pass.name == pass_before(file); });
-}
-
 std::string rule_sentence(const RuleFile& file) {
   std::string names;
   for (const Rule& rule : file.rules) names += (names.empty() ? "" : ", ") + rule.name;
@@ -77,8 +71,7 @@ Result<RuleRows> RuleRows::load(std::span<const Pass> table, StageId stage,
       return make_error(ErrorCode::kBadOption, "--rules has two files called '{}'", file.name)
           .with_hint("their rows are named by them: give one another name");
     }
-    const bool is_other = !stage_of(file).empty() && stage_of(file) != stage_name(stage);
-    if (is_other || !is_of(file, table)) continue;
+    if (stage_of(file) != stage_name(stage)) continue;
     SLUICE_TRY(check_once(file, options));
     auto entry = std::make_unique<Entry>();
     entry->digest = digest_hex(file.digest);

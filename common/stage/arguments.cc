@@ -30,6 +30,11 @@ Common options:
   --threads=N           Worker threads; 0 means one per usable core [default: 0].
   --passes=LIST         Run exactly these passes, in this order.
   --skip=LIST           Leave these passes out of the default order.
+  --fusion-switch-file=FILE  Turn passes on or off, by name or all of them:
+                        {"Switch": {"GraphFusion": {"ALL": "off", "fuse-gelu": "on"}}}. The content
+                        travels with the graph; docs/switches.md.
+  --optimization-switch=LIST  The same as PASS:on;PASS:off, which wins over the file. Travels with
+                        the graph.
   --stop-after=STEP     Run up to pass number or name STEP.
   --verify=WHEN         each: after each pass; end; segments: end, and the digests of all constants
                         that are read [default: end].

@@ -7,6 +7,7 @@
 #include "common/base/json.h"
 #include "common/ir/op.h"
 #include "common/ir/precision.h"
+#include "common/stage/switch_file.h"
 #include "common/target/engine_table.h"
 #include "common/target/profile.h"
 
@@ -18,7 +19,8 @@ struct FileOption {
   Result<std::string> (*lines)(std::string_view text);
 };
 constexpr FileOption kFileOptions[] = {{"modify-mixlist", mixlist_lines},
-                                       {"customize-dtypes", node_dtype_lines}};
+                                       {"customize-dtypes", node_dtype_lines},
+                                       {"fusion-switch-file", fusion_switch_lines}};
 
 // A list of the file of --modify-mixlist, and what it makes of the operators in it.
 struct ListKey {

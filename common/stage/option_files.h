@@ -4,6 +4,7 @@
 //
 //   --modify-mixlist     {"black-list": {"to-add": ["Conv"]}}        travels as   Conv deny
 //   --customize-dtypes   # comment, /encoder/* f16, two lines         travels as   /encoder/* f16
+//   --fusion-switch-file {"Switch": {"GraphFusion": {"ALL": "off"}}}   travels as   ALL off
 #pragma once
 
 #include <string>

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 
@@ -193,7 +194,10 @@ Result<void> verify_result(const Module& module, const Options& options) {
   auto verified = verify(module, module.level);
   if (verified) return {};
   Error error = std::move(verified).error().within("the result does not verify");
-  const bool is_chosen = !options.text("passes").empty() || !options.text("skip").empty();
+  constexpr const char* kChoices[] = {"passes", "skip", "optimization-switch",
+                                      "fusion-switch-file"};
+  const bool is_chosen =
+      std::ranges::any_of(kChoices, [&](auto name) { return !options.text(name).empty(); });
   if (is_chosen) return error;  // the user excluded a pass that the level needs
   error.code = ErrorCode::kInternal;
   if (options.text("verify") != "each") error.hint = "--verify=each names the pass that broke it";

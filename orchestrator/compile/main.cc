@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "orchestrator/compile/arguments.h"
+#include "orchestrator/compile/option_file.h"
 #include "orchestrator/compile/usage.h"
 #include "orchestrator/program_main.h"
 
@@ -20,5 +21,9 @@ Result<int> run(const CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return program_main(argc, argv, {"sluice-compile", compile_usage, run});
+  return program_main(argc, argv,
+                      {.name = "sluice-compile",
+                       .usage = compile_usage,
+                       .run = run,
+                       .take_options = take_option_file});
 }

@@ -5,6 +5,8 @@
 
 #include "common/base/files.h"
 #include "common/base/options.h"
+#include "common/base/pass_names.h"
+#include "common/base/pass_switches.h"
 #include "common/base/weights_place.h"
 #include "common/wire/endpoint.h"
 #include "orchestrator/compile/sandbox.h"
@@ -53,6 +55,26 @@ Result<void> check_in_time(const CompileRequest& request, size_t first) {
             row.name, reader, kStageNames[first]),
         "compile the model itself, or an earlier file of --dump-dir, with this option",
         request.input};
+  }
+  return {};
+}
+
+// A switch of a pass that has run, or was left out, comes too late.
+Result<void> check_switches_in_time(const CompileRequest& request, size_t first) {
+  SLUICE_ASSIGN(const PassSwitches switches,
+                parse_switch_list(option_value(request.options, "optimization-switch")));
+  for (const auto& [name, is_on] : switches) {
+    const PassName* pass = find_pass_name(name);
+    if (pass == nullptr) continue;
+    const auto stage =
+        static_cast<size_t>(std::ranges::find(kStageNames, pass->stage) - kStageNames.begin());
+    if (first <= stage) continue;
+    return Error{ErrorCode::kBadOption,
+                 fmt::format("--optimization-switch has '{}' of sluice-{} and this file is past "
+                             "it: work goes on with sluice-{}",
+                             name, pass->stage, kStageNames[first]),
+                 "compile the model itself, or an earlier file of --dump-dir, with this switch",
+                 request.input};
   }
   return {};
 }
@@ -192,6 +214,7 @@ Result<CompileSteps> steps_of(const CompileRequest& request) {
   CompileSteps steps;
   SLUICE_ASSIGN(steps.first, first_stage_for(request.input));
   SLUICE_TRY(check_in_time(request, steps.first));
+  SLUICE_TRY(check_switches_in_time(request, steps.first));
   SLUICE_TRY(take_last(request.stop_after, steps));
   return steps;
 }

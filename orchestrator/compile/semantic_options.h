@@ -32,6 +32,9 @@ inline constexpr char kSemanticOptions[] =
   --customize-dtypes=FILE  Dtypes of single nodes: lines of a node and keep, f32, f16 or bf16.
   --passes=LIST          STAGE:PASS,PASS,... runs exactly these passes of that stage, in this order.
   --skip=LIST            STAGE:PASS,PASS,... leaves these passes of that stage out.
+  --fusion-switch-file=FILE  Passes to turn on or off, in a JSON file; docs/switches.md.
+  --optimization-switch=LIST  PASS:on;PASS:off, of any stage, which wins over the file; ALL stands
+                         for all of them. docs/switches.md.
   --symbolic=SWITCH      off: any dimension that is not fixed makes a part dynamic.
   --static-model-ops-lower-limit=N   Nodes of fixed sizes become a part of their own when they are
                          at least N, 4 unless said otherwise; -1: the whole model is run node by

@@ -24,6 +24,9 @@ Options:
                          [default: -].
   --stop-after=STEP      Run up to STEP, which is STAGE or STAGE:PASS, and write the graph that is
                          there then (after the build, the compiled model); compile takes it again.
+  --options=FILE         Take options from FILE, JSON, where they are not given here;
+                         docs/compiling.md.
+  --options-ignore-unknown  Warn of options in FILE that this program does not have.
   --plan                 Print what would run, and compile nothing: a line for each stage with its
                          options, with a store also its key and whether its product is found, and
                          the kernels that are missing; with --progress=json, as JSON.

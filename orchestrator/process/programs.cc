@@ -7,7 +7,9 @@
 #include <array>
 #include <climits>
 #include <cstdlib>
-#include <numeric>
+#include <vector>
+
+#include "common/base/near_names.h"
 
 namespace sluice {
 namespace {
@@ -68,20 +70,6 @@ std::string own_folder() {
   return std::string(whole.substr(0, whole.rfind('/') + 1));
 }
 
-// Returns Levenshtein's distance, computed one row at a time.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t change = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = std::exchange(row[j + 1], std::min({change, row[j] + 1, row[j + 1] + 1}));
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
 
 std::span<const ProgramRow> program_table() { return kTable; }
@@ -93,13 +81,10 @@ const ProgramRow* find_verb(std::string_view verb) {
 }
 
 std::string_view nearest_verb(std::string_view verb) {
-  const auto* row =
-      std::min_element(kTable.begin(), kTable.end(), [&](const ProgramRow& a, const ProgramRow& b) {
-        return distance(a.verb, verb) < distance(b.verb, verb);
-      });
-  return distance(row->verb, verb) <= std::max<size_t>(1, row->verb.size() / 3)
-             ? row->verb
-             : std::string_view();
+  std::vector<std::string_view> verbs;
+  for (const ProgramRow& row : kTable) verbs.push_back(row.verb);
+  const std::vector<std::string_view> nearest = near_names(verb, verbs);
+  return nearest.empty() ? std::string_view() : nearest.front();
 }
 
 Result<std::string> find_program(const std::string& name) {

@@ -6,6 +6,7 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/options.h"
+#include "common/base/pass_switches.h"
 #include "orchestrator/compile/stages.h"
 
 namespace sluice {
@@ -29,10 +30,16 @@ bool take_passes(const std::string& name, const std::string& value, StageOptions
   return true;
 }
 
+// Returns what was typed into the file whose content is recorded, in some form of it.
+Result<std::string> typed_content(const std::string& content, const std::string& name) {
+  if (name == "modify-mixlist") return mixlist_json(content);
+  return name == "fusion-switch-file" ? switches_json(content) : content;
+}
+
 Result<std::string> file_with(const std::string& content, const std::string& name,
                               const std::string& folder) {
   const std::string path = fmt::format("{}/{}", folder, name);
-  const std::string text = name == "modify-mixlist" ? mixlist_json(content) : content;
+  SLUICE_ASSIGN(const std::string text, typed_content(content, name));
   SLUICE_TRY(write_file(path, std::as_bytes(std::span(text))));
   return path;
 }
@@ -58,6 +65,20 @@ std::string mixlist_json(const std::string& lines) {
     changes.set("to-add", std::move(*operators));
     json.set(name, std::move(changes));
   }
+  return json_dump(json);
+}
+
+Result<std::string> switches_json(const std::string& lines) {
+  auto switches = parse_switch_lines(lines);
+  if (!switches) {
+    return make_error(ErrorCode::kBadCompiledModel,
+                      "the compiled model records --fusion-switch-file: {}",
+                      switches.error().message);
+  }
+  Json names{Json::Object{}}, section, json;
+  for (const auto& [name, is_on] : *switches) names.set(name, is_on ? "on" : "off");
+  section.set("GraphFusion", std::move(names));
+  json.set("Switch", std::move(section));
   return json_dump(json);
 }
 

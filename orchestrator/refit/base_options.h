@@ -16,5 +16,7 @@ Result<StageOptions> options_of_model(const pb::ModelDef& model, const std::stri
 
 // Returns a JSON file for --modify-mixlist with the content that is recorded: lines "Conv deny".
 std::string mixlist_json(const std::string& lines);
+// Returns one for --fusion-switch-file: lines "fuse-gelu on". Errors: kBadCompiledModel.
+Result<std::string> switches_json(const std::string& lines);
 
 }  // namespace sluice

@@ -51,6 +51,13 @@ TEST(BaseOptions, ListsOfOperatorsBecomeJson) {
   EXPECT_EQ(mixlist_json("Conv deny\n"), R"({"black-list":{"to-add":["Conv"]}})");
 }
 
+TEST(BaseOptions, SwitchesOfPassesBecomeJson) {
+  EXPECT_EQ(switches_json("ALL off\nfuse-gelu on\n").value(),
+            R"({"Switch":{"GraphFusion":{"ALL":"off","fuse-gelu":"on"}}})");
+  EXPECT_EQ(switches_json("").value(), R"({"Switch":{"GraphFusion":{}}})");
+  EXPECT_EQ(switches_json("fuse-gelu").error().code, ErrorCode::kBadCompiledModel);
+}
+
 TEST(BaseOptions, UnknownOnesAreRefused) {
   for (const char* name : {"color", "threads", "nostage.skip", "optimize.color"}) {
     const auto options = options_of_model(model_with_options({{name, "1"}}), "");

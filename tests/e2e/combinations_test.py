@@ -35,7 +35,8 @@ def drawn_work(random_):
     work = ["--profile=cpu-generic"]
     for option in ("--denormals=ieee", "--math=high_precision", "--stable-order=on",
                    "--skip=optimize:fuse-elementwise", "--opt-level=O0", "--symbolic=off",
-                   "--sync=notify", "--enable-single-stream"):
+                   "--sync=notify", "--enable-single-stream",
+                   "--optimization-switch=ALL:off;fuse-contraction-epilogue:on"):
         work += [option] * (random_.random() < 0.2)
     if random_.random() < 0.4:
         work.append("--stop-after=" + random_.choice(
