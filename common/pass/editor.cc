@@ -85,7 +85,12 @@ Result<bool> on_every_node(Graph& root, const std::function<bool(Editor&, Node&)
   return on_every_graph(root, [&](Graph& graph) -> Result<bool> {
     Editor editor(graph);
     bool changed = false;
-    for (Node& node : graph.nodes()) changed = rewrite(editor, node) || changed;
+    for (Node& node : graph.nodes()) {
+      if (!rewrite(editor, node)) continue;
+      add_work(Work::kMatches);
+      add_work(Work::kReplacements);
+      changed = true;
+    }
     return changed;
   });
 }

@@ -257,8 +257,9 @@ std::optional<AttributeValue> attribute_of(const TermValue& value, Op op, std::s
 
 Value* constant_of(const TermValue& value, DType dtype, Graph& graph) {
   if (const auto number = value.number()) {
-    const bool is_integer = dtype == DType::kUndefined;
-    return add_number(graph, is_integer ? DType::kI64 : dtype, *number);
+    const DType own =
+        std::holds_alternative<double>(value.content) ? DType::kF32 : DType::kI64;
+    return add_number(graph, dtype == DType::kUndefined ? own : dtype, *number);
   }
   const auto ints = list_of<int64_t>(value, whole);
   return ints ? &add_ints(graph, std::get<std::vector<int64_t>>(*ints)) : nullptr;

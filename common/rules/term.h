@@ -43,8 +43,8 @@ std::string shown_value(const TermValue& value);
 // Returns the value of an attribute in the kind that the op's table has, or nothing where the term
 // has no value of that kind. Op::kForeign has no table: the kind is that of the term.
 std::optional<AttributeValue> attribute_of(const TermValue& value, Op op, std::string_view name);
-// Returns a constant of the term: lists are vectors of i64 or of the dtype, numbers are scalars of
-// the dtype, or i64 where that is not known. Returns null where it is no number.
+// Returns a constant of the term: lists are vectors of i64, numbers are scalars of the dtype, or,
+// where that is not known, f32, whole ones i64. Returns null where it is no number.
 Value* constant_of(const TermValue& value, DType dtype, Graph& graph);
 
 // A function that terms may call.

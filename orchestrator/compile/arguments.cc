@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "fmt/format.h"
+#include "orchestrator/compile/compile_stat.h"
 #include "orchestrator/compile/sandbox.h"
 #include "orchestrator/compile/stages.h"
 
@@ -71,6 +72,8 @@ Result<CompileRequest> request_from(const CommandLine& line) {
                          .error_json = line.text("--error-format") == "json"};
   SLUICE_ASSIGN(request.progress_json, is_progress_json(line.text("--progress")));
   SLUICE_ASSIGN(request.transport, transport_from(line.text("--transport")));
+  SLUICE_ASSIGN(request.compile_stat,
+                compile_stat_path(line.text("--export-compile-stat"), request.output));
   SLUICE_TRY(take_services(line, request));
   SLUICE_ASSIGN(request.options, stage_options(line));
   SLUICE_ASSIGN(request.sandbox, sandbox_asked_for(line));

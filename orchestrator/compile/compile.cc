@@ -11,6 +11,7 @@
 #include "common/base/scratch_folder.h"
 #include "common/base/size_text.h"
 #include "common/base/weights_place.h"
+#include "orchestrator/compile/compile_stat.h"
 #include "orchestrator/compile/in_order.h"
 #include "orchestrator/compile/pipeline.h"
 #include "orchestrator/compile/plan.h"
@@ -99,16 +100,22 @@ class Compilation {
 
   // Opened first: a model without its statistics is not what was asked for.
   Result<void> open_stats() {
-    if (request_.stats.empty() || request_.shows_plan) return {};
-    SLUICE_TRY(check_output_is_no_input(request_.stats, request_.input));
-    SLUICE_ASSIGN(FileWriter file, FileWriter::create(request_.stats));
-    stats_file_.emplace(std::move(file));
+    if (request_.shows_plan) return {};
+    SLUICE_TRY(open_statistics(request_.stats, stats_file_));
+    return open_statistics(request_.compile_stat, compile_stat_file_);
+  }
+
+  Result<void> open_statistics(const std::string& path, std::optional<FileWriter>& writer) const {
+    if (path.empty()) return {};
+    SLUICE_TRY(check_output_is_no_input(path, request_.input));
+    SLUICE_ASSIGN(FileWriter file, FileWriter::create(path));
+    writer.emplace(std::move(file));
     return {};
   }
 
   Result<void> make_places() {
     const bool is_plain_pipe = request_.transport == Transport::kPipe && !asks_store_ &&
-                               request_.stats.empty() && !request_.sandbox;
+                               !request_.has_statistics() && !request_.sandbox;
     if (!is_plain_pipe) {
       SLUICE_ASSIGN(ScratchFolder folder, ScratchFolder::create());
       scratch_.emplace(std::move(folder));
@@ -143,7 +150,7 @@ class Compilation {
     if (interrupted()) return static_cast<int>(ExitClass::kResource);
     if (stats_error_) return *stats_error_;
     if (!succeeded) return exit_code_;
-    if (stats_file_) SLUICE_TRY(write_stats());
+    SLUICE_TRY(write_stats());
     if (output != nullptr) SLUICE_TRY(output->commit());
     if (copies) SLUICE_TRY(copy_product(scratch_->file("product")));
     return exit_code_;
@@ -254,7 +261,7 @@ class Compilation {
     const bool last = i + 1 == plan_.stages.size();
     if (last && output != nullptr) report.bytes = output->bytes().ok() ? *output->bytes() : 0;
     const std::optional<uint64_t> nodes =
-        !request_.stats.empty() ? take_stats(i, report) : std::nullopt;
+        request_.has_statistics() ? take_stats(i, report) : std::nullopt;
     if (request_.quiet) return;
     if (last && output == nullptr) report.bytes = 0;  // those of standard output are not counted
     const std::string text = request_.progress_json ? progress_json(i, report, nodes)
@@ -314,6 +321,11 @@ class Compilation {
   }
 
   Result<void> write_stats() {
+    if (compile_stat_file_) {
+      SLUICE_TRY(compile_stat_file_->write(json_dump(compile_stat(stats_), 2) + "\n"));
+      SLUICE_TRY(compile_stat_file_->commit());
+    }
+    if (!stats_file_) return {};
     Json whole;
     whole.set("stages", Json(std::move(stats_)));
     SLUICE_TRY(stats_file_->write(json_dump(whole, 2) + "\n"));
@@ -327,7 +339,7 @@ class Compilation {
   CompilePlaces places_;
   bool asks_store_ = false;
   CompilePlan plan_;
-  std::optional<FileWriter> stats_file_;
+  std::optional<FileWriter> stats_file_, compile_stat_file_;
   Json::Array stats_;  // of the stages
   std::optional<Error> stats_error_;
   int exit_code_ = 0;

@@ -34,6 +34,7 @@ struct CompileRequest {
   std::string weights_beside;        // --weights-beside; empty: the output
   std::string dump_dir;              // empty: none
   std::string stats;                 // JSON file; empty: none
+  std::string compile_stat;          // of --export-compile-stat; empty: none
   Transport transport = Transport::kPipe;
   ConnectorKeys service_keys;
   std::map<std::string, std::string> services;  // endpoint by stage, of workers that run already
@@ -42,6 +43,8 @@ struct CompileRequest {
   bool quiet = false;                           // no progress lines, no warnings
   bool error_json = false;                      // errors of the program itself as JSON
   bool progress_json = false;
+
+  bool has_statistics() const { return !stats.empty() || !compile_stat.empty(); }
 };
 
 // Returns the exit code: 0, or that of the first stage that failed, whose error has then been

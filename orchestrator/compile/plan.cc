@@ -167,7 +167,7 @@ class Planner {
   }
 
   Result<void> add_stats(StageRun& stage) const {
-    if (request_.stats.empty()) return {};
+    if (!request_.has_statistics()) return {};
     const std::string path = stats_path(places_, stage.name);
     SLUICE_TRY(make_directories(std::filesystem::path(path).parent_path().string()));
     stage.options.push_back("--stats=" + path);
@@ -182,7 +182,7 @@ class Planner {
     allow_model(request_.input, sandbox);
     allow_options(request_.options.semantic, sandbox);  // others read them, too
     allow_options(stage.options, sandbox);
-    if (!request_.stats.empty()) {
+    if (request_.has_statistics()) {
       sandbox.writable.push_back(
           std::filesystem::path(stats_path(places_, stage.name)).parent_path().string());
     }

@@ -43,6 +43,9 @@ Non-semantic options: they do not change the product.
   --dump-dir=DIR         Keep DIR/<n>-<stage>.sg of each stage, and in DIR/<n>-<stage>/ the text of
                          the graph after each change.
   --stats=FILE           Write times, sizes and pass statistics of all stages to FILE, as JSON.
+  --export-compile-stat=FILE  Write how often each pass and rule found what it replaces, and how
+                         often it did, to FILE, as JSON (fusion_result.json of other tools); 1 or
+                         2: to fusion_result.json beside the output; 0: nothing.
   --strict               Refuse what ONNX does not allow, where that is otherwise a warning;
                          docs/operators.md.
   --verify=WHEN          When the stages verify their graphs: after each pass, at the end, or also

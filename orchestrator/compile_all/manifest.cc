@@ -45,7 +45,7 @@ Result<std::string> text_member(const Json& json, const char* name, const std::s
 bool is_of_manifest(const OptionRow& row) {
   if (row.name == "external-weight") return false;
   return row.kind != OptionKind::kNonSemantic || row.name == "strict" ||
-         row.name == "max-constant-bytes";
+         row.name == "unchecked-rules" || row.name == "max-constant-bytes";
 }
 
 Result<void> add_options(const Json* json, const std::string& place, OptionMap& options) {

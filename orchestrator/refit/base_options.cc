@@ -12,7 +12,15 @@
 namespace sluice {
 namespace {
 
+constexpr std::string_view kRules = "rules.";
+
 Error unknown_option(const std::string& name) {
+  if (name.starts_with(kRules)) {
+    return make_error(ErrorCode::kBadCompiledModel,
+                      "the compiled model was changed by the rules of '{}', whose text it has not",
+                      name.substr(kRules.size()))
+        .with_hint("compile the new model with --rules, it cannot be refitted");
+  }
   return make_error(ErrorCode::kBadCompiledModel,
                     "the compiled model records the option '{}', which this release does not know",
                     name);

@@ -17,6 +17,7 @@
 // since its shift is a difference of large numbers. One in training mode stays.
 #include <cmath>
 
+#include "common/base/work.h"
 #include "common/eval/eval.h"
 #include "common/eval/number.h"
 #include "common/ops/attributes.h"
@@ -205,6 +206,11 @@ void fold(Editor& editor, Node& contraction, Node& norm, size_t axis) {
   graph.erase_node(contraction);
 }
 
+void count_norm() {
+  add_work(Work::kMatches);
+  add_work(Work::kReplacements);
+}
+
 bool fold_norm(Editor& editor, Node& norm) {
   Node* contraction = contraction_before(norm);
   const int64_t count = contraction == nullptr ? 0 : channels(norm);
@@ -213,6 +219,7 @@ bool fold_norm(Editor& editor, Node& norm) {
   if (!axis || (editor.has_control_edges() && !can_fuse({contraction, &norm}, reason)))
     return false;
   fold(editor, *contraction, norm, *axis);
+  count_norm();
   return true;
 }
 
@@ -254,6 +261,7 @@ Result<bool> fold_batch_norms(Graph& graph) {
     const Type& type = norm->input(0)->type();
     if (type.dtype != DType::kF32 || type.has_unknown()) continue;
     spell_out(editor, *norm, count);
+    count_norm();
     changed = true;
   }
   return changed;

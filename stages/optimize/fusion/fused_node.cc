@@ -1,5 +1,6 @@
 #include "stages/optimize/fusion/fused_node.h"
 
+#include "common/base/work.h"
 #include "common/ops/attributes.h"
 #include "common/ops/small_constant.h"
 
@@ -60,6 +61,8 @@ Node& FusedNode::put(const Node& model, const std::vector<Node*>& nodes) {
     graph.replace_all_uses(*end, result);
   }
   editor_.control().transfer(nodes, {&fused});
+  add_work(Work::kMatches);
+  add_work(Work::kReplacements);
   for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) graph.erase_node(**node);
   return fused;
 }
