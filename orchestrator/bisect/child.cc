@@ -46,8 +46,8 @@ Result<ChildResult> run_child(const std::string& name, std::vector<std::string> 
   if (interrupted()) return make_error(ErrorCode::kIo, "interrupted");
   ChildResult result{.code = report.ending.code, .output = memory_file_text(output)};
   if (report.ending.clean()) return result;
-  const bool is_silent = report.ending.signal == 0 && report.messages.empty();
-  if (is_silent && is_known_code(report.ending.code)) return result;  // such as a difference found
+  const bool is_answer = report.ending.code == static_cast<int>(ExitClass::kFailed);
+  if (is_answer && report.messages.empty()) return result;  // a difference was found
   result.error = error_of("sluice-" + name, report);
   result.code = static_cast<int>(exit_class(result.error->code));
   return result;

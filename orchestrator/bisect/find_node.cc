@@ -14,15 +14,15 @@ namespace {
 // By the name of a value as sluice-show spells it.
 using NodesByValue = std::map<std::string, const Json*, std::less<>>;
 
-// Bodies come after the graphs that have them, and what they make may have the same name: the outer
-// node counts. Constant expressions make no values of the graph.
+// Bodies come after the graphs that have them, and may give a value of the same name: it is the
+// node of the body that makes it. Constant expressions make no values of the graph.
 NodesByValue nodes_by_value(const Json& module) {
   NodesByValue nodes;
   for (const Json& graph : list_in(module, "graphs")) {
     if (text_in(graph, "role") == "expression") continue;
     for (const Json& node : list_in(graph, "nodes"))
       for (const Json& value : list_in(node, "outputs"))
-        nodes.emplace(text_in(value, "name"), &node);
+        nodes.insert_or_assign(text_in(value, "name"), &node);
   }
   return nodes;
 }

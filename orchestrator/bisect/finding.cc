@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "common/base/readable_text.h"
 #include "common/base/shell_word.h"
 #include "fmt/ranges.h"
 #include "orchestrator/bisect/json_members.h"
@@ -30,7 +31,7 @@ std::string difference_text(const Json& difference) {
 std::string node_text(const FoundNode& node) {
   std::string text = fmt::format("'{}' ({})", node.name, node.op);
   if (!node.origins.empty()) text += fmt::format(" [from '{}']", fmt::join(node.origins, "', '"));
-  return text;
+  return readable_text(text);
 }
 
 std::string graphs_text(const Finding& finding) {
@@ -72,8 +73,9 @@ std::string finding_text(const Finding& finding) {
     return fmt::format("{} makes a graph that cannot be evaluated: {}\n{}", pass_text(finding),
                        error_text(*finding.failure), graphs_text(finding));
   }
-  std::string text = fmt::format("{} gives other values\n  output '{}': {}\n", pass_text(finding),
-                                 text_in(finding.output, "name"), difference_text(finding.output));
+  std::string text =
+      fmt::format("{} gives other values\n  output '{}': {}\n", pass_text(finding),
+                  readable_text(text_in(finding.output, "name")), difference_text(finding.output));
   if (finding.node) text += fmt::format("  first node: {}\n", node_text(finding.node->second));
   return text + graphs_text(finding);
 }
