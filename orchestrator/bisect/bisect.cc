@@ -104,10 +104,9 @@ class Bisection {
 
   // Values drift away from those at the start: compares the passes one by one.
   Result<std::optional<Finding>> scan(GraphPoint start) {
-    const std::vector<bool> changes = graphs_.changes(start.stage);
     std::optional<Finding> finding;
-    for (size_t passes = start.passes + 1; passes <= changes.size() && !finding; ++passes) {
-      if (!changes[passes - 1]) continue;
+    const size_t end = graphs_.passes(start.stage).size();
+    for (size_t passes = start.passes + 1; passes <= end && !finding; ++passes) {
       SLUICE_ASSIGN(finding, describe({start.stage, passes}));
     }
     if (!finding) drifting_.emplace_back(kStageNames[start.stage]);
@@ -131,7 +130,8 @@ class Bisection {
     return std::optional<Finding>(std::move(finding));
   }
 
-  // Without a value of the same name on both sides it is the node that makes the output.
+  // Without a value of the same name on both sides, or all values, it is the node that makes the
+  // output.
   Result<std::optional<std::pair<Json, FoundNode>>> first_node(const std::string& before,
                                                                const std::string& after,
                                                                const Json& output) {
@@ -139,7 +139,7 @@ class Bisection {
     for (const auto& [graph, folder] : {std::pair(before, a), std::pair(after, b)}) {
       SLUICE_ASSIGN(const auto failed,
                     evaluate_graph_file(request_, graph, ValuesKept::kAll, folder));
-      if (failed) return *failed;
+      if (failed) return find_node(after, {output});
     }
     SLUICE_ASSIGN(std::vector<Json> values, differing_values(request_, a, b));
     values.push_back(output);

@@ -195,6 +195,42 @@ exec $real "$@"
         self.assertIn("SL8004", self.bisect(5, self.model, programs=folder)[1])
 
 
+class ValuesMadeUp(BisectCase):
+    """sluice-eval adds to the output a number that depends on `k`, the passes of optimize done."""
+
+    def programs_that_add(self, number):
+        return self.folder_with("sluice-eval", f"""for graph; do :; done
+for option; do case $option in --output-dir=*) folder=${{option#*=}} ;; esac; done
+$real "$@" || exit
+[ -z "$folder" ] || exec /usr/bin/python3 - "$graph" "$folder/y.npy" << 'END'
+import os, re, sys
+import numpy as np
+stage, made = re.fullmatch(r"(\\d)-(end|\\d+)[.]sg", os.path.basename(sys.argv[1])).groups()
+k = 0 if stage < "2" else 36 if stage > "2" or made == "end" else int(made)
+y = np.load(sys.argv[2])
+np.save(sys.argv[2], y + np.float32({number}) * np.abs(y).max())
+END
+""")
+
+    def test_pass_that_denies_its_change(self):
+        names = [line.split()[0] for line in
+                 self.program(0, "sluice-optimize", "--list-passes").splitlines()]
+        number = names.index("fuse-mish") + 1  # there is nothing to fuse
+        told = self.found(self.model, programs=self.programs_that_add(f"k >= {number}"))
+        self.assertEqual((told["pass"], told["number"]), ("fuse-mish", number))
+        self.assertEqual((told["output"]["name"], told["node"]["op"]), ("y", "Conv"))
+
+    def test_values_that_drift(self):
+        folder = self.programs_that_add("k * 1e-5")
+        self.assertEqual(self.bisect(0, self.model, "-q", programs=folder)[0].splitlines()[1],
+                         "  optimize: all passes together do, none of them by itself")
+        os.unlink(self.path("lib"))
+        shutil.rmtree(folder)
+        folder = self.programs_that_add("k * 1e-5 + (k >= 20) * 7e-5")
+        told = self.found(self.model, "--tolerance=7.5e-5", programs=folder)
+        self.assertEqual(told["number"], 20)
+
+
 class Refused(BisectCase):
     def test_input(self):
         for code, name in ((3, self.path("none.onnx")), (2, "-"), (3, __file__)):
