@@ -5,6 +5,9 @@
 #include "common/pass/pass.h"
 #include "common/text/text.h"
 #include "common/verify/verify.h"
+#ifdef SLUICE_FAULTS
+#include "common/pass/plant_fault.h"
+#endif
 
 namespace sluice {
 namespace {
@@ -60,7 +63,7 @@ Result<PassReport> run_pass(Module& module, const Pass& pass, const Options& opt
                     ? pass.run(module.root(), options)
                     : pass.rules.apply(module.root(), pass.name, pass.rules.text, rules);
   if (!result) return std::move(result).error().within(std::string(pass.name));
-  const bool changed = *result;
+  bool changed = *result;
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id)) continue;
     if (auto restored = module.graph(id).restore_order(); !restored)
@@ -69,6 +72,10 @@ Result<PassReport> run_pass(Module& module, const Pass& pass, const Options& opt
   if (changed) module.erase_unowned();
   if (changed && !pass.rules.digest.empty())
     module.options[fmt::format("rules.{}", pass.name)] = pass.rules.digest;
+#ifdef SLUICE_FAULTS
+  SLUICE_ASSIGN(const bool is_planted, plant_fault(module, pass.name));
+  changed = changed || is_planted;
+#endif
   PassReport report = work.done(module, changed);
   report.rules = std::move(rules);
 #ifndef NDEBUG
@@ -101,6 +108,7 @@ Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass>
   SLUICE_ASSIGN(const std::vector<const Pass*> chosen, choose_passes(passes, options));
   SLUICE_ASSIGN(const size_t stop, stop_index(passes, chosen, options));
   std::vector<std::string> names;
+  names.reserve(chosen.size());
   for (const Pass* pass : chosen) names.push_back(row_name(*pass));
   SLUICE_ASSIGN(const size_t first, resume_index(module, passes, names, stop));
   std::vector<PassReport> reports;

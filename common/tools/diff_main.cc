@@ -31,6 +31,8 @@ Options:
   --store=DIR         With --values: the folder of constants that the graph <b> was written with.
   --model=FILE        With --values: take the constants of <b> from this copy of the model file,
                       external data from the folder it is in.
+  --format=FMT        text, or with --values json: an object with the differing values as a list
+                      [default: text].
   -o FILE             Write to FILE [default: -].
   --limit=N           Print at most N lines; 0 prints all [default: 50].
 )";
@@ -45,6 +47,11 @@ Result<ExitClass> run(const CommandLine& line) {
   if (of_values) {
     SLUICE_ASSIGN(request.tolerance, number_from_0(line, "--tolerance"));
   }
+  const std::string format = line.text("--format");
+  request.is_json = format == "json";
+  if (format != "text" && !(request.is_json && of_values))
+    return make_error(ErrorCode::kBadOption, "--format is '{}', it must be text{}", format,
+                      of_values ? " or json" : "; with --values it may be json");
   request.store = line.text("--store"), request.model = line.text("--model");
   SLUICE_ASSIGN(const Differences found, of_values ? diff_values(request) : diff_graphs(request));
   SLUICE_TRY(write_tool_text(line, found.text));

@@ -14,6 +14,7 @@ struct DiffRequest {
   bool ignores_constants = false;  // of graphs
   // The next members are for values only.
   double tolerance = 0;
+  bool is_json = false;  // the text
   // The location of the constants of the graph `b`, when they have moved.
   std::string store, model;
 };

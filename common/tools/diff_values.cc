@@ -8,6 +8,7 @@
 #include "common/tensorfile/tensorfile.h"
 #include "common/tensorfile/value_folder.h"
 #include "common/tools/eval_maps.h"
+#include "fmt/ranges.h"
 
 namespace sluice {
 namespace {
@@ -19,14 +20,13 @@ std::vector<double> numbers_of(const Tensor& tensor) {
   return numbers;
 }
 
-std::string index_text(size_t index, const std::vector<int64_t>& dims) {
-  std::string text;
+std::vector<int64_t> index_of(size_t place, const std::vector<int64_t>& dims) {
+  std::vector<int64_t> index(dims.size());
   for (size_t axis = dims.size(); axis-- > 0;) {
-    text =
-        std::to_string(index % static_cast<size_t>(dims[axis])) + (text.empty() ? "" : ", ") + text;
-    index /= static_cast<size_t>(dims[axis]);
+    index[axis] = static_cast<int64_t>(place % static_cast<size_t>(dims[axis]));
+    place /= static_cast<size_t>(dims[axis]);
   }
-  return "[" + text + "]";
+  return index;
 }
 
 std::string tensor_type_text(const Tensor& tensor) {
@@ -52,12 +52,17 @@ std::string types_text(const Tensor& a, const Tensor& b) {
                             : fmt::format("{} | {}", dtype_name(a.dtype), tensor_type_text(b));
 }
 
-// Returns an empty text when the two are equal within the tolerance.
-std::string difference(const Tensor& a, const Tensor& b, double tolerance) {
+// The text is empty when the two are equal within the tolerance.
+struct TensorDifference {
+  std::string text;
+  std::optional<FurthestNumbers> numbers = {};
+};
+
+TensorDifference difference(const Tensor& a, const Tensor& b, double tolerance) {
   if (!are_comparable(a, b))
-    return fmt::format("{} | {}", tensor_type_text(a), tensor_type_text(b));
+    return {fmt::format("{} | {}", tensor_type_text(a), tensor_type_text(b))};
   if (a.dtype == DType::kString)
-    return a.bytes == b.bytes ? "" : fmt::format("{}: other texts", tensor_type_text(a));
+    return {a.bytes == b.bytes ? "" : fmt::format("{}: other texts", tensor_type_text(a))};
   const std::vector<double> x = numbers_of(a), y = numbers_of(b);
   double largest = 0, worst = -1;
   size_t at = 0;
@@ -70,27 +75,33 @@ std::string difference(const Tensor& a, const Tensor& b, double tolerance) {
     if (apart > worst) worst = apart, at = i;
   }
   if (worst <= tolerance * largest || worst <= 0) return {};
+  FurthestNumbers numbers{x[at], y[at], worst, largest, index_of(at, a.dims)};
   const std::string share =
       largest > 0 ? fmt::format(", {:.3g} of the largest {:.6g}", worst / largest, largest) : "";
-  return fmt::format("{}: {:.6g} | {:.6g} at {}, {:.3g} apart{}, cosine {:.6f}", types_text(a, b),
-                     x[at], y[at], index_text(at, a.dims), worst, share, cosine(x, y));
+  return {
+      fmt::format("{}: {:.6g} | {:.6g} at [{}], {:.3g} apart{}, cosine {:.6f}", types_text(a, b),
+                  x[at], y[at], fmt::join(numbers.at, ", "), worst, share, cosine(x, y)),
+      std::move(numbers)};
 }
 
 // Returns the first difference of the tensors of maps.
-std::string difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b,
-                       double tolerance) {
-  if (a.size() != b.size()) return fmt::format("{} | {} tensors of maps", a.size(), b.size());
+TensorDifference difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b,
+                            double tolerance) {
+  if (a.size() != b.size()) return {fmt::format("{} | {} tensors of maps", a.size(), b.size())};
   for (size_t i = 0; i < a.size(); ++i) {
-    const std::string line = difference(a[i], b[i], tolerance);
-    if (line.empty()) continue;
-    if (!a[i].name.empty())
-      return fmt::format("{} {}", a[i].name, line);  // a member of the archive
-    return fmt::format("{} of map {} {}", i % 2 == 0 ? "keys" : "values", i / 2, line);
+    TensorDifference found = difference(a[i], b[i], tolerance);
+    if (found.text.empty()) continue;
+    const std::string member =
+        a[i].name.empty() ? fmt::format("{} of map {}", i % 2 == 0 ? "keys" : "values", i / 2)
+                          : a[i].name;  // of the archive
+    found.text = fmt::format("{} {}", member, found.text);
+    return found;
   }
   return {};
 }
 
-Result<std::string> file_difference(const std::string& a, const std::string& b, double tolerance) {
+Result<TensorDifference> file_difference(const std::string& a, const std::string& b,
+                                         double tolerance) {
   if (a.ends_with(".npz") && b.ends_with(".npz")) {
     SLUICE_ASSIGN(const std::vector<Tensor> x, read_npz(a));
     SLUICE_ASSIGN(const std::vector<Tensor> y, read_npz(b));
@@ -103,13 +114,14 @@ Result<std::string> file_difference(const std::string& a, const std::string& b, 
 
 // Returns the difference of the content of a file of maps, or of a tensor, from the evaluated
 // value.
-Result<std::string> file_difference(const std::string& path, const FileValue& made,
-                                    double tolerance) {
+Result<TensorDifference> file_difference(const std::string& path, const FileValue& made,
+                                         double tolerance) {
   SLUICE_ASSIGN(const FileValue held, read_maps(path, made.kind));
   return difference(held.tensors, made.tensors, tolerance);
 }
 
-Result<std::string> file_difference(const std::string& path, const Tensor& made, double tolerance) {
+Result<TensorDifference> file_difference(const std::string& path, const Tensor& made,
+                                         double tolerance) {
   SLUICE_ASSIGN(Tensor held, read_tensor(path));
   if (dtype_bits(held.dtype) == dtype_bits(made.dtype)) held.dtype = made.dtype;
   return difference(held, made, tolerance);
@@ -125,9 +137,10 @@ Result<FilesByName> files_by_name(const std::string& folder) {
   return by_name;
 }
 
-void add(ValueDifferences& differences, const std::string& name, const std::string& line) {
+void add(ValueDifferences& differences, const std::string& name, TensorDifference found) {
   ++differences.compared;
-  if (!line.empty()) differences.lines.push_back(fmt::format("~ {}: {}", name, line));
+  if (found.text.empty()) return;
+  differences.differing.push_back({name, std::move(found.text), std::move(found.numbers)});
 }
 
 Result<std::vector<EvalValue>> inputs_from(FilesByName& files, const Graph& graph,
@@ -171,8 +184,8 @@ Result<ValueDifferences> compare_folders(const std::string& a, const std::string
       differences.only_a.push_back(file.name);
       continue;
     }
-    SLUICE_ASSIGN(const std::string line, file_difference(file.path, other->second, tolerance));
-    add(differences, file.name, line);
+    SLUICE_ASSIGN(TensorDifference found, file_difference(file.path, other->second, tolerance));
+    add(differences, file.name, std::move(found));
     others.erase(other);
   }
   for (const auto& [name, path] : others) differences.only_b.push_back(name);
@@ -196,13 +209,13 @@ Result<ValueDifferences> compare_with_evaluation(const std::string& a, const Mod
       differences.only_b.push_back(value.name());
       return;
     }
-    Result<std::string> line = maps ? file_difference(file->second, *maps, tolerance)
-                                    : file_difference(file->second, *made.tensor, tolerance);
-    if (!line) {
-      failed = std::move(line).error();
+    Result<TensorDifference> found = maps ? file_difference(file->second, *maps, tolerance)
+                                          : file_difference(file->second, *made.tensor, tolerance);
+    if (!found) {
+      failed = std::move(found).error();
       return;
     }
-    add(differences, value.name(), *line);
+    add(differences, value.name(), *std::move(found));
     files.erase(file);
   };
   SLUICE_TRY(evaluate_graph(b.root(), std::move(inputs), options));

@@ -1,6 +1,9 @@
 // Compares the values of two runs, one by one, to find the first difference and its size.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,11 +12,24 @@
 
 namespace sluice {
 
+// The two numbers of a value that are furthest apart.
+struct FurthestNumbers {
+  double a = 0, b = 0;
+  double apart = 0;
+  double largest = 0;       // in b
+  std::vector<int64_t> at;  // their index
+};
+
+struct ValueDifference {
+  std::string name;
+  std::string text;                        // for people
+  std::optional<FurthestNumbers> numbers;  // none when types, shapes or texts differ
+};
+
 struct ValueDifferences {
   size_t compared = 0;
-  // One line for each value that differs, in the order of computation.
-  std::vector<std::string> lines;
-  std::vector<std::string> only_a;  // names
+  std::vector<ValueDifference> differing;  // in the order of computation
+  std::vector<std::string> only_a;         // names
   std::vector<std::string> only_b;
 };
 

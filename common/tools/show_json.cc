@@ -20,6 +20,10 @@ class JsonPrinter {
     Json options{Json::Object{}};
     for (const auto& [name, value] : module_.options) options.set(name, value);
     json.set("options", std::move(options));
+    if (module_.is_mid_stage()) {
+      json.set("passes", Json::Array(module_.passes.begin(), module_.passes.end()));
+      json.set("passes_done", uint64_t{module_.passes_done});
+    }
     Json graphs{Json::Array{}};
     for (GraphId id = 0; id < module_.graph_limit(); ++id) {
       if (module_.has_graph(id)) graphs.push(graph(module_.graph(id)));

@@ -49,6 +49,8 @@ constexpr std::array kTable = {
     ProgramRow{"verify", "sluice-verify", "", "checks that a file keeps the promise of its level"},
     ProgramRow{"eval", "sluice-eval", "", "computes a graph's outputs with the reference kernels"},
     ProgramRow{"diff", "sluice-diff", "", "compares two graphs"},
+    ProgramRow{"bisect", "sluice-bisect", "",
+               "finds the first pass of a compile that changes a model's values"},
     ProgramRow{"reduce", "sluice-reduce", "",
                "finds a smaller model for which a command still fails"},
     ProgramRow{"rules", "sluice-rules", "",

@@ -1,0 +1,167 @@
+#include "orchestrator/bisect/stage_graphs.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "common/base/files.h"
+#include "common/graphfile/header.h"
+#include "orchestrator/bisect/json_members.h"
+#include "orchestrator/compile/plan.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kBuild = kStageNames.size() - 1;
+constexpr std::string_view kPasses = "--passes=";
+constexpr uint8_t kScheduled = 4;  // the level of a graph after the last pass
+
+struct PassesOfGraph {
+  std::vector<std::string> names;  // empty for a graph at the end of a stage
+  size_t done = 0;
+};
+
+Result<PassesOfGraph> passes_of(const std::string& graph) {
+  SLUICE_ASSIGN(const ChildResult shown, run_child("show", {"--format=json", graph}));
+  if (shown.error) return *shown.error;
+  SLUICE_ASSIGN(const Json json, json_parse(shown.output));
+  PassesOfGraph passes;
+  for (const Json& name : list_in(json, "passes")) passes.names.push_back(*name.as_string());
+  if (const Json* done = json.find("passes_done"))
+    passes.done = static_cast<size_t>(*done->as_int());
+  return passes;
+}
+
+}  // namespace
+
+std::string StageGraphs::file(size_t stage, const std::string& name) const {
+  return fmt::format("{}/{}-{}", folder_, stage + 1, name);
+}
+
+Result<void> StageGraphs::begin() {
+  CompileRequest compile;
+  compile.input = request_.input;
+  compile.options = request_.options;
+  SLUICE_ASSIGN(const CompileSteps steps, steps_of(compile));
+  first_ = steps.first;
+  SLUICE_ASSIGN(arguments_, early_arguments(request_.options, first_, kBuild));
+  SLUICE_TRY(look_into_input());
+  files_[first_][passes_done_] = request_.input;
+  return {};
+}
+
+Result<void> StageGraphs::look_into_input() {
+  SLUICE_ASSIGN(const MappedFile input, MappedFile::open(request_.input));
+  begins_with_model_ = !is_graph_file(input.bytes());
+  if (begins_with_model_) return {};
+  SLUICE_ASSIGN(const GraphHeader header, parse_graph_header(input.bytes()));
+  is_complete_ = header.level == kScheduled && !header.mid_stage;
+  if (!header.mid_stage) return {};
+  SLUICE_ASSIGN(PassesOfGraph found, passes_of(request_.input));
+  passes_[first_] = std::move(found.names);
+  passes_done_ = found.done;
+  return {};
+}
+
+Result<std::optional<Error>> StageGraphs::run_stage(size_t stage, const std::string& input,
+                                                    const std::string& output,
+                                                    const std::string& stop) {
+  std::vector<std::string> options = request_.options.non_semantic;
+  const std::vector<std::string>& own = arguments_[stage - first_];
+  options.insert(options.end(), own.begin(), own.end());
+  if (!stop.empty()) options.push_back("--stop-after=" + stop);
+  if (!request_.store.empty()) options.push_back("--store=" + request_.store);
+  if (!request_.model.empty() && (stage > 0 || !begins_with_model_))
+    options.push_back("--model=" + request_.model);
+  options.insert(options.end(), {"--stats=" + file(stage, "stats.json"), "-o", output, input});
+  SLUICE_ASSIGN(ChildResult run, run_child(std::string(kStageNames[stage]), std::move(options)));
+  if (run.error && !is_about_work(*run.error)) return *std::move(run.error);
+  return std::move(run.error);
+}
+
+Result<std::optional<Error>> StageGraphs::make(GraphPoint point) {
+  auto& files = files_[point.stage];
+  const auto after = files.upper_bound(point.passes);
+  const auto& [passes, nearest] = *std::prev(after);
+  if (passes == point.passes) return std::optional<Error>();
+  const std::string output = file(point.stage, fmt::format("{}.sg", point.passes));
+  SLUICE_ASSIGN(auto error, run_stage(point.stage, nearest, output, std::to_string(point.passes)));
+  if (!error) files[point.passes] = output;
+  return error;
+}
+
+// The last stage, which would write a compiled model, stops after its last pass.
+Result<std::optional<Error>> StageGraphs::make_end(size_t stage) {
+  if (stage > first_) files_[stage][0] = ends_[stage - 1];
+  std::string last;
+  if (stage == kBuild) {
+    SLUICE_ASSIGN(auto failed, read_passes(stage));
+    if (failed) return failed;
+    last = std::to_string(passes_[stage].size());
+  }
+  const std::string output = file(stage, "end.sg");
+  SLUICE_ASSIGN(auto failed, run_stage(stage, files_[stage].begin()->second, output, last));
+  if (failed) return failed;
+  ends_[stage] = output;
+  if (stage == kBuild) files_[stage][passes_[stage].size()] = output;
+  SLUICE_ASSIGN(reports_[stage], reports(stage));
+  return failed;
+}
+
+// A graph within a stage knows the passes of the stage, one at its end does not.
+Result<std::optional<Error>> StageGraphs::read_passes(size_t stage) {
+  std::vector<std::string>& names = passes_[stage];
+  if (!names.empty()) return std::optional<Error>();
+  const GraphPoint first{stage, 1};
+  SLUICE_ASSIGN(auto failed, make(first));
+  if (failed) {
+    SLUICE_ASSIGN(const std::string name, first_pass(stage));
+    names = {name};
+    return failed;
+  }
+  SLUICE_ASSIGN(PassesOfGraph found, passes_of(path(first)));
+  names = std::move(found.names);
+  if (!names.empty()) return failed;
+  SLUICE_ASSIGN(const Json::Array all, reports(stage));
+  names = {all.empty() ? std::string() : text_in(all.back(), "name")};
+  return failed;
+}
+
+// Returns what the last run of a stage says of its passes, and of other work between them.
+Result<Json::Array> StageGraphs::reports(size_t stage) const {
+  SLUICE_ASSIGN(const std::string text, read_text(file(stage, "stats.json")));
+  SLUICE_ASSIGN(const Json json, json_parse(text));
+  return list_in(json, "passes");
+}
+
+std::vector<bool> StageGraphs::changes(size_t stage) const {
+  const std::vector<std::string>& names = passes_[stage];
+  std::vector<bool> changes(names.size(), true);
+  size_t next = passes_before(stage);
+  for (const Json& report : reports_[stage]) {
+    if (next == names.size() || text_in(report, "name") != names[next]) continue;
+    const Json* changed = report.find("changed");
+    changes[next++] = changed == nullptr || changed->as_bool() == nullptr || *changed->as_bool();
+  }
+  return changes;
+}
+
+Result<std::string> StageGraphs::first_pass(size_t stage) const {
+  std::string skipped = ",";
+  for (const std::string& argument : arguments_[stage - first_]) {
+    if (argument.starts_with(kPasses))
+      return argument.substr(kPasses.size(), argument.find(',') - kPasses.size());
+    if (argument.starts_with("--skip=")) skipped += argument.substr(argument.find('=') + 1) + ",";
+  }
+  SLUICE_ASSIGN(const ChildResult list,
+                run_child(std::string(kStageNames[stage]), {"--list-passes"}, ErrorsAs::kText));
+  const std::string& lines = list.output;
+  for (size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
+    end = std::min(lines.find('\n', begin), lines.size());
+    const std::string name = lines.substr(begin, std::min(lines.find(' ', begin), end) - begin);
+    if (skipped.find("," + name + ",") == std::string::npos) return name;
+  }
+  return std::string("the first pass");
+}
+
+}  // namespace sluice
