@@ -28,12 +28,23 @@ std::string compile_program() {
   return access(beside.c_str(), X_OK) == 0 ? beside : "sluice-compile";
 }
 
+// Lines of another program are shown below a sentence.
+std::string indented(const std::string& text) {
+  std::string lines = "  ";
+  for (const char c : text.substr(0, text.find_last_not_of('\n') + 1)) {
+    lines += c;
+    if (c == '\n') lines += "  ";
+  }
+  return lines;
+}
+
 Result<Module> compiled_to(const rules::RuleFile& file, const std::string& path,
                            const std::vector<std::string>& options) {
   SLUICE_ASSIGN(const ScratchFolder folder, ScratchFolder::create());
   const std::string graph = folder.file("graph.sg");
   std::vector<std::string> command = {compile_program()};
-  command.insert(command.end(), options.begin(), options.end());
+  std::ranges::copy_if(options, std::back_inserter(command),
+                       [](const std::string& option) { return option != "--"; });
   command.insert(
       command.end(),
       {"--quiet",
@@ -44,7 +55,7 @@ Result<Module> compiled_to(const rules::RuleFile& file, const std::string& path,
   if (ending.code != 0 || ending.signal != 0 || ending.timed_out) {
     return make_error(ErrorCode::kStageFailed,
                       "the model cannot be brought to the rules of {}:\n{}", file.name,
-                      ending.output)
+                      indented(ending.output))
         .with_hint("give a graph that was stopped before, or options of sluice compile after --");
   }
   return read_graph_file(graph);

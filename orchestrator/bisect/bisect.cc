@@ -125,9 +125,26 @@ class Bisection {
     SLUICE_ASSIGN(const auto output, differing_output(request_, folders_.at(a), folders_.at(b)));
     if (!output) return std::optional<Finding>();
     finding.output = *output;
+    SLUICE_ASSIGN(finding.rule, wrong_rule(before, point));
     SLUICE_ASSIGN(finding.node, first_node(a, b, finding.output));
     finding.before = a, finding.after = b;
     return std::optional<Finding>(std::move(finding));
+  }
+
+  // Returns the first rule of a file with which the values are others; empty for other passes, and
+  // where the rules cannot be told apart, since the search began with a graph amid the stage.
+  Result<std::string> wrong_rule(GraphPoint before, GraphPoint point) {
+    const std::vector<std::string> rules = graphs_.applied_rules(point);
+    if (rules.size() < 2) return rules.empty() ? std::string() : rules[0];
+    if (graphs_.passes_before(point.stage) > 0) return std::string();
+    for (const std::string& rule : rules) {
+      SLUICE_ASSIGN(const std::string graph, graphs_.make_up_to_rule(point, rule));
+      SLUICE_ASSIGN(const auto failure, evaluate(graph));
+      if (failure) return rule;
+      SLUICE_ASSIGN(const Verdict verdict, compare(graphs_.path(before), graph));
+      if (verdict == Verdict::kOther) return rule;
+    }
+    return std::string();
   }
 
   // Without a value of the same name on both sides, or all values, it is the node that makes the
@@ -149,7 +166,7 @@ class Bisection {
   Finding finding_at(GraphPoint point) const {
     const std::vector<std::string>& names = graphs_.passes(point.stage);
     return {.stage = std::string(kStageNames[point.stage]),
-            .pass = names[point.passes - 1],
+            .pass = plain_name(names[point.passes - 1]),
             .number = point.passes,
             .of = names.size()};
   }

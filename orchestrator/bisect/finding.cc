@@ -15,7 +15,8 @@ constexpr double kPercent = 100;
 
 std::string pass_text(const Finding& finding) {
   const std::string of = finding.of == 0 ? "" : fmt::format(" of {}", finding.of);
-  return fmt::format("{}: {} (pass {}{})", finding.stage, finding.pass, finding.number, of);
+  const std::string rule = finding.rule.empty() ? "" : fmt::format(", rule {}", finding.rule);
+  return fmt::format("{}: {}{} (pass {}{})", finding.stage, finding.pass, rule, finding.number, of);
 }
 
 // Returns "0.5123 before, 0.4871 after, off by 0.0252 (4.9 % of the largest)".
@@ -85,6 +86,7 @@ std::string finding_json(const Finding& finding) {
   json.set("found", true);
   json.set("stage", finding.stage);
   json.set("pass", finding.pass);
+  if (!finding.rule.empty()) json.set("rule", finding.rule);
   json.set("number", uint64_t{finding.number});
   if (finding.of > 0) json.set("of", uint64_t{finding.of});
   if (finding.failure) {

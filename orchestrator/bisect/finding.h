@@ -14,6 +14,7 @@ namespace sluice {
 
 struct Finding {
   std::string stage, pass;
+  std::string rule;           // of a pass that is a file of rules, where it is known
   size_t number = 0, of = 0;  // of the pass; of: 0 when it is not known
   // The graph after the pass cannot be made or evaluated. Then nothing below is known but `before`.
   std::optional<Error> failure;

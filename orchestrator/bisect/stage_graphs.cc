@@ -6,6 +6,7 @@
 
 #include "common/base/files.h"
 #include "common/graphfile/header.h"
+#include "common/rules/rule_parser.h"
 #include "orchestrator/bisect/json_members.h"
 #include "orchestrator/compile/plan.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr size_t kBuild = kStageNames.size() - 1;
 constexpr std::string_view kPasses = "--passes=";
+constexpr std::string_view kRules = "--rules=";
 constexpr uint8_t kScheduled = 4;  // the level of a graph after the last pass
 
 struct PassesOfGraph {
@@ -33,6 +35,8 @@ Result<PassesOfGraph> passes_of(const std::string& graph) {
 }
 
 }  // namespace
+
+std::string plain_name(const std::string& pass) { return pass.substr(0, pass.find('@')); }
 
 std::string StageGraphs::file(size_t stage, const std::string& name) const {
   return fmt::format("{}/{}-{}", folder_, stage + 1, name);
@@ -134,12 +138,56 @@ Result<Json::Array> StageGraphs::reports(size_t stage) const {
   return list_in(json, "passes");
 }
 
+const Json* StageGraphs::report_of(GraphPoint point) const {
+  const std::string name = plain_name(passes_[point.stage][point.passes - 1]);
+  for (const Json& report : reports_[point.stage]) {
+    if (text_in(report, "name") == name) return &report;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> StageGraphs::applied_rules(GraphPoint point) const {
+  std::vector<std::string> applied;
+  const Json* report = report_of(point);
+  if (report == nullptr || report->find("rules") == nullptr) return applied;
+  for (const Json& rule : list_in(*report, "rules")) {
+    const Json* times = rule.find("effect_times");
+    if (times != nullptr && *times->as_int() > 0) applied.push_back(text_in(rule, "rule"));
+  }
+  return applied;
+}
+
+Result<std::string> StageGraphs::make_up_to_rule(GraphPoint point, const std::string& rule) {
+  const std::string name = plain_name(passes_[point.stage][point.passes - 1]);
+  const std::string folder = file(point.stage, "rules." + rule);
+  SLUICE_TRY(make_directories(folder));
+  std::vector<std::string>& own = arguments_[point.stage - first_];
+  const std::vector<std::string> before = own;
+  for (std::string& argument : own) {
+    const std::string path = argument.substr(std::min(kRules.size(), argument.size()));
+    if (!argument.starts_with(kRules) || path.substr(path.find_last_of('/') + 1) != name) continue;
+    SLUICE_ASSIGN(const std::string text, read_text(path));
+    SLUICE_ASSIGN(const rules::RuleFile parsed, rules::parse_rules(text, path));
+    auto next = std::ranges::find(parsed.rules, rule, &rules::Rule::name);
+    if (next != parsed.rules.end()) ++next;
+    const size_t end = next == parsed.rules.end() ? text.size() : next->offset;
+    SLUICE_TRY(write_text(folder + "/" + name, text.substr(0, end)));
+    argument = std::string(kRules) + folder + "/" + name;
+  }
+  const std::string output = folder + "/graph.sg";
+  SLUICE_ASSIGN(auto failed,
+                run_stage(point.stage, files_[point.stage].begin()->second, output, name));
+  own = before;
+  if (failed) return *std::move(failed);
+  return output;
+}
+
 std::vector<bool> StageGraphs::changes(size_t stage) const {
   const std::vector<std::string>& names = passes_[stage];
   std::vector<bool> changes(names.size(), true);
   size_t next = passes_before(stage);
   for (const Json& report : reports_[stage]) {
-    if (next == names.size() || text_in(report, "name") != names[next]) continue;
+    if (next == names.size() || text_in(report, "name") != plain_name(names[next])) continue;
     const Json* changed = report.find("changed");
     changes[next++] = changed == nullptr || changed->as_bool() == nullptr || *changed->as_bool();
   }

@@ -15,6 +15,9 @@
 
 namespace sluice {
 
+// Returns the name of a pass without the digest that follows that of a file of rules.
+std::string plain_name(const std::string& pass);
+
 // The graph after so many passes of a stage; after none it is what the stage reads.
 struct GraphPoint {
   size_t stage = 0;  // index into kStageNames
@@ -50,6 +53,10 @@ class StageGraphs {
   // --stop-after wrote.
   size_t passes_before(size_t stage) const { return stage == first_ ? passes_done_ : 0; }
   const std::vector<std::string>& passes(size_t stage) const { return passes_[stage]; }
+  // Returns the rules that a pass of rules applied, in the order of their file; none for others.
+  std::vector<std::string> applied_rules(GraphPoint point) const;
+  // Makes the graph after the pass with the rules of its file up to this one alone.
+  Result<std::string> make_up_to_rule(GraphPoint point, const std::string& rule);
   // Returns for each pass whether it may have changed the graph: it says so, or nothing is known.
   std::vector<bool> changes(size_t stage) const;
 
@@ -59,6 +66,7 @@ class StageGraphs {
                                          const std::string& output, const std::string& stop);
   Result<Json::Array> reports(size_t stage) const;
   Result<std::string> first_pass(size_t stage) const;
+  const Json* report_of(GraphPoint point) const;
   std::string file(size_t stage, const std::string& name) const;
 
   const BisectRequest& request_;
