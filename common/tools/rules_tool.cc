@@ -49,7 +49,7 @@ Result<Module> compiled_to(const rules::RuleFile& file, const std::string& path,
       command.end(),
       {"--quiet",
        fmt::format("--stop-after={}:{}", rules::stage_of(file), rules::pass_before(file)),
-       "--segments=inline", "--rules=" + file.path, "--unchecked-rules", "-o", graph, path});
+       "--rules=" + file.path, "--unchecked-rules", "-o", graph, path});
   catch_interrupts();
   SLUICE_ASSIGN(const Ending ending, run_command(command, kCompileSeconds));
   if (ending.code != 0 || ending.signal != 0 || ending.timed_out) {
