@@ -22,7 +22,7 @@ TENSORFILE, WIRE, LOOP = "common/tensorfile", "common/wire", "common/loop"
 STORE, SANDBOX = "common/store", "common/sandbox"
 UP_TO_OPS = [BASE, SYMBOLIC, IR, OPS]
 READERS = UP_TO_OPS + ["common/text", "common/graphfile", "common/eval", TENSORFILE]
-UP_TO_PASS = READERS + [LOOP, "common/target", "common/verify", "common/pass"]
+UP_TO_PASS = READERS + [LOOP, "common/target", "common/verify", "common/pass", "common/rules"]
 UP_TO_STAGE = UP_TO_PASS + ["common/stage"]
 # the bytes of a compiled model: no device, no kernels
 OMFILE, OMCHECK = "common/omfile", "common/omcheck"
@@ -50,6 +50,7 @@ ALLOWED = {
     "common/target": READERS + [LOOP],
     "common/verify": READERS + ["common/target"],
     "common/pass": READERS + ["common/target", "common/verify"],
+    "common/rules": READERS + ["common/pass"],
     "common/stage": UP_TO_PASS,
     "common/tools": UP_TO_STAGE + [OMFILE, OMCHECK],
     "stages": UP_TO_STAGE,
@@ -60,7 +61,7 @@ ALLOWED = {
     "runtime/loader": [BASE, SYMBOLIC, OMFILE, "runtime/device"],
     "runtime/device": [BASE, SYMBOLIC, "common/target/profile.h"],
     "orchestrator": [BASE, STORE, SANDBOX, WIRE, TENSORFILE, OMFILE, "common/graphfile/header.h",
-                     "common/target/profile.h"],
+                     "common/target/profile.h", "common/rules/rule_parser.h"],
     "scripts": [BASE, TENSORFILE],
     "tests": ["common", "runtime", "stages", "orchestrator/farm/farm_job.h",
               "orchestrator/compile/sent_stage.h"],
@@ -165,6 +166,16 @@ def check_size(path, text):
 ROW = re.compile(r'\{\s*"([a-z0-9-]+)"\s*,\s*"[^"]*"(?:\s*"[^"]*")*\s*,\s*&?([a-z0-9_]+)\b')
 
 
+# A pass that is a file of rules.
+RULE_ROW = re.compile(r'rule_pass\(\s*"([a-z0-9-]+)"')
+
+
+def flags_of(text):
+    """The passes of a table, in its order."""
+    rows = [(row.start(), row[1]) for pattern in (ROW, RULE_ROW) for row in pattern.finditer(text)]
+    return [flag for _, flag in sorted(rows)]
+
+
 def check_passes(files):
     """One name in five places: the row's flag, its function, the file, the header's line, a unit or
     golden test; and in the table of all stages' passes."""
@@ -176,6 +187,11 @@ def check_passes(files):
             yield f'{pipeline}: no row {{"flag", "what it does", function}} found'
         for flag, function in rows:
             yield from check_row(files, under, pipeline, flag, function)
+        for flag in RULE_ROW.findall(files[pipeline]):
+            function = flag.replace("-", "_")
+            if not any(os.path.basename(path) == f"{function}.rules" for path in under):
+                yield f"{pipeline}: pass '{flag}' has no file {function}.rules below its stage"
+            yield from check_pass_test(files, under, pipeline, flag, function)
         in_table = {function for _, function in rows}
         for path in under:
             name = os.path.basename(path)[:-3]
@@ -193,7 +209,7 @@ def check_pass_names(files):
     """The passes of all stages are in one table, in the order of the stages and their tables."""
     stages = ["preprocess", "optimize", "partition", "subgraph-optimize", "build"]
     expected = [(stage, flag) for stage in stages
-                for flag, _ in ROW.findall(files.get(f"stages/{stage}/pipeline.cc", ""))]
+                for flag in flags_of(files.get(f"stages/{stage}/pipeline.cc", ""))]
     listed = re.findall(r'\{"([a-z-]+)", "([a-z0-9-]+)"\}', files.get(PASS_NAMES, ""))
     for stage, flag in sorted(set(expected) ^ set(listed)):
         what = "lacks" if (stage, flag) in expected else "has, and no stage has,"
@@ -215,6 +231,11 @@ def check_row(files, under, pipeline, flag, function):
     if not any(path.endswith(".h") and re.search(rf"\b{function}\(", files[path])
                for path in under):
         yield f"{pipeline}: no header below {os.path.dirname(pipeline)} declares {function}()"
+    yield from check_pass_test(files, under, pipeline, flag, function)
+
+
+def check_pass_test(files, under, pipeline, flag, function):
+    stage = os.path.basename(os.path.dirname(pipeline))
     unit = any(os.path.basename(path) == f"{function}_test.cc" for path in under)
     golden = any(path.startswith(f"tests/golden/{stage}/") and
                  os.path.basename(path).startswith((flag, "bad-" + flag)) for path in files)

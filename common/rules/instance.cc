@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/eval/number.h"
+#include "common/ops/attributes.h"
 #include "common/ops/infer.h"
 #include "common/ops/op_table.h"
 #include "common/pass/number.h"
@@ -230,7 +231,7 @@ class Drawing {
 
   void draw_attribute(const AttributeRow& row, Node& node) {
     if (row.name == "to") {
-      node.set_attribute("to", static_cast<int64_t>(kCastTargets[draw(0, 3)]));
+      node.set(attributes::Cast::to, static_cast<int64_t>(kCastTargets[draw(0, 3)]));
     } else if (row.kind == AttributeKind::kInt) {
       node.set_attribute(row.name, draw(-2, 2));
     } else if (row.kind == AttributeKind::kFloat) {

@@ -35,7 +35,7 @@ bool same_list(const std::optional<std::vector<int64_t>>& found, const Term& lis
 }
 
 // Returns whether the constant is the number, or the vector of numbers, of the term.
-bool is_literal(const Value& value, const Term& term) {
+bool is_spelled(const Value& value, const Term& term) {
   if (term.kind == Term::Kind::kList) return same_list(constant_ints(&value), term);
   const auto number = find_number(&value);
   return number && is_close(value.type().dtype, *number, term.number);
@@ -287,7 +287,7 @@ bool Search::push_operand(const Operand& operand, Node& node, size_t index) {
     case Operand::Kind::kAbsent:
       return target == nullptr || mismatch("none");
     case Operand::Kind::kTerm:
-      return (target != nullptr && is_literal(*target, operand.term)) ||
+      return (target != nullptr && is_spelled(*target, operand.term)) ||
              mismatch(operand.term.spelling);
     case Operand::Kind::kValue:
       if (target == nullptr) return mismatch(shown(operand.value));

@@ -257,8 +257,7 @@ std::optional<AttributeValue> attribute_of(const TermValue& value, Op op, std::s
 
 Value* constant_of(const TermValue& value, DType dtype, Graph& graph) {
   if (const auto number = value.number()) {
-    const DType own =
-        std::holds_alternative<double>(value.content) ? DType::kF32 : DType::kI64;
+    const DType own = std::holds_alternative<double>(value.content) ? DType::kF32 : DType::kI64;
     return add_number(graph, dtype == DType::kUndefined ? own : dtype, *number);
   }
   const auto ints = list_of<int64_t>(value, whole);

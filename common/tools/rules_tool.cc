@@ -45,11 +45,10 @@ Result<Module> compiled_to(const rules::RuleFile& file, const std::string& path,
   std::vector<std::string> command = {compile_program()};
   std::ranges::copy_if(options, std::back_inserter(command),
                        [](const std::string& option) { return option != "--"; });
-  command.insert(
-      command.end(),
-      {"--quiet",
-       fmt::format("--stop-after={}:{}", rules::stage_of(file), rules::pass_before(file)),
-       "--rules=" + file.path, "--unchecked-rules", "-o", graph, path});
+  command.insert(command.end(), {"--quiet",
+                                 fmt::format("--stop-after={}:{}", rules::stage_of(file),
+                                             rules::pass_before(file)),
+                                 "--rules=" + file.path, "--unchecked-rules", "-o", graph, path});
   catch_interrupts();
   SLUICE_ASSIGN(const Ending ending, run_command(command, kCompileSeconds));
   if (ending.code != 0 || ending.signal != 0 || ending.timed_out) {

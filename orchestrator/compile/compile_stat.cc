@@ -9,7 +9,7 @@ int64_t number_of(const Json& json, std::string_view member) {
   return number == nullptr ? 0 : *number;
 }
 
-std::string text_of(const Json& json, std::string_view member) {
+std::string text_in_json(const Json& json, std::string_view member) {
   const Json* found = json.find(member);
   const std::string* text = found == nullptr ? nullptr : found->as_string();
   return text == nullptr ? std::string() : *text;
@@ -24,13 +24,13 @@ Json counts_of(const Json& counted) {
 }
 
 void add_pass(const Json& pass, Json& fusions) {
-  const std::string name = text_of(pass, "name");
+  const std::string name = text_in_json(pass, "name");
   const Json* work = pass.find("work");
   if (work != nullptr && number_of(*work, "match_times") > 0) fusions.set(name, counts_of(*work));
   const Json* rules = pass.find("rules");
   if (rules == nullptr || rules->as_array() == nullptr) return;
   for (const Json& rule : *rules->as_array())
-    fusions.set(fmt::format("{}/{}", name, text_of(rule, "rule")), counts_of(rule));
+    fusions.set(fmt::format("{}/{}", name, text_in_json(rule, "rule")), counts_of(rule));
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ void add_pass(const Json& pass, Json& fusions) {
 Json compile_stat(const Json::Array& stages) {
   Json graph{Json::Object{}}, later{Json::Object{}};
   for (const Json& stage : stages) {
-    const std::string name = text_of(stage, "stage");
+    const std::string name = text_in_json(stage, "stage");
     const bool is_whole = name == "preprocess" || name == "optimize";
     const Json* passes = stage.find("passes");
     if (passes == nullptr || passes->as_array() == nullptr) continue;

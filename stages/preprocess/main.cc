@@ -18,10 +18,8 @@ Options:
                         the model says. A size replaces another that the model fixes, with a
                         warning.
   --dim=DIM             Fix a named dim everywhere, NAME=VALUE, or bound it, NAME=LOW..HIGH. NAME is
-                        as the model has it, blanks and all; a dim without a name is INPUT_AXIS.
-                        Repeatable.
-  --rules=FILE          Rewrite the graph by the rules in FILE whose place is in this stage, at a
-                        row of their own; repeatable; docs/own-passes.md.
+                        as the model has it, blanks and all; without one INPUT_AXIS. Repeatable.
+  --rules=FILE          Apply the rules of FILE for this stage; repeatable; docs/own-passes.md.
   --unchecked-rules     Use rules without a check of what they compute.
   --annotate=RULES      Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
   --external-dir=DIR    Also take external data of the model from files inside DIR, by absolute
@@ -33,8 +31,7 @@ Options:
                         docs/states.md.
   --zipmap=KIND         What ZipMap gives: map, a sequence, or tensor, what it takes [default: map].
   --out-nodes=NAMES     Keep these outputs only: value names or NODE:RESULT, separated by ";".
-  --strict              Refuse what ONNX does not allow, where that is otherwise a warning;
-                        docs/operators.md.
+  --strict              Refuse what is otherwise a warning, as ONNX does; docs/operators.md.
   --propose-sizes=FILE  Write sizes of the open dims of inputs with which the model can be compiled
                         to FILE, as JSON. At most 128 are tried, fewer of large models: a million
                         nodes in all, but three times in any case.

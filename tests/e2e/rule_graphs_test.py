@@ -68,8 +68,8 @@ RULES = [
          "%y = Mul(%a, %b)"),
     rule("mean-of-neg", "%n = Neg(%x)  %y = ReduceMean(%n, [-1]) {keepdims = 1}",
          "%m = ReduceMean(%x, [-1]) {keepdims = 1}  %y = Neg(%m)"),
-    rule("halves", "%a, %b = Split(%x) {axis = -1, num_outputs = 2}  %y = Concat(%a, %b) {axis = -1}",
-         "%y = %x"),
+    rule("halves", "%a, %b = Split(%x) {axis = -1, num_outputs = 2}"
+         "  %y = Concat(%a, %b) {axis = -1}", "%y = %x"),
     rule("softmax-of-shift", "%m = ReduceMax(%x, [-1]) {keepdims = 1}  %d = Sub(%x, %m)"
          "  %y = Softmax(%d) {axis = -1}", "%y = Softmax(%x) {axis = -1}"),
 ]
@@ -309,6 +309,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=RuleGraphs.count)
     parser.add_argument("--seed", default=RuleGraphs.seed)
-    known, rest = parser.parse_known_args()
+    known, more = parser.parse_known_args()
     RuleGraphs.count, RuleGraphs.seed = known.count, known.seed
-    unittest.main(argv=sys.argv[:1] + rest)
+    unittest.main(argv=sys.argv[:1] + more)

@@ -29,7 +29,7 @@ struct ModelImport {
   std::string states = {};  // the value of --state
   // Operators that this release does not know and that rules replace, "DOMAIN::NAME".
   std::vector<std::string> foreign = {};
-  size_t node_index = 0;    // of nodes without name
+  size_t node_index = 0;  // of nodes without name
 
   int64_t opset_of(const onnx::NodeProto& node) const {
     const auto found = opsets.find(&node);
