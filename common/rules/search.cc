@@ -3,19 +3,10 @@
 #include <algorithm>
 
 #include "common/ops/op_table.h"
-#include "common/pass/can_fuse.h"
 #include "common/pass/number.h"
-#include "fmt/ranges.h"
 
 namespace sluice::rules {
 namespace {
-
-constexpr std::string_view kFactor = "factor";
-
-const AttributeTerm* find_term(const Statement& statement, std::string_view name) {
-  const auto found = std::ranges::find(statement.attributes, name, &AttributeTerm::name);
-  return found == statement.attributes.end() ? nullptr : &*found;
-}
 
 // Returns the number of operands without absent ones at the end.
 size_t operand_count(const Node& node) {
@@ -50,6 +41,24 @@ bool are_close_values(const AttributeValue& a, const AttributeValue& b) {
   return std::ranges::equal(*reals, std::get<std::vector<float>>(b), close);
 }
 
+// Returns whether all operands from this one on may be absent.
+bool may_be_absent(const Statement& wanted, size_t first) {
+  return first < wanted.operands.size() &&
+         std::all_of(
+             wanted.operands.begin() + static_cast<std::ptrdiff_t>(first), wanted.operands.end(),
+             [](const Operand& operand) {
+               return operand.kind == Operand::Kind::kAbsent ||
+                      operand.kind == Operand::Kind::kAnything;
+             });
+}
+
+std::string foreign_name(const Node& node) {
+  const AttributeValue* name = node.find_attribute(kForeignName);
+  return name == nullptr ? std::string() : std::get<std::string>(*name);
+}
+
+}  // namespace
+
 std::string described(const Value* value) {
   if (value == nullptr) return "absent";
   if (value->is_constant()) {
@@ -65,22 +74,6 @@ std::string described(const Value* value) {
                               : fmt::format("{} '{}'", op_name(node->op()), node->name());
 }
 
-// Returns the first value of the rule that a term is about, -1 when there is none.
-int32_t first_value(const Term& term) {
-  if (term.kind == Term::Kind::kValue) return term.value;
-  for (const Term& each : term.terms) {
-    if (const int32_t found = first_value(each); found >= 0) return found;
-  }
-  return -1;
-}
-
-std::string foreign_name(const Node& node) {
-  const AttributeValue* name = node.find_attribute(kForeignName);
-  return name == nullptr ? std::string() : std::get<std::string>(*name);
-}
-
-}  // namespace
-
 Search::Search(const Rule& rule, size_t pattern, const OpIndex& index,
                FunctionRef<bool(const Match&)> found, PartialMatch* trace)
     : rule_(rule),
@@ -89,7 +82,6 @@ Search::Search(const Rule& rule, size_t pattern, const OpIndex& index,
       index_(index),
       found_(found),
       trace_(trace),
-      nodes_(pattern_.statements.size()),
       is_placed_(pattern_.statements.size()) {
   bindings_.values.resize(rule.values.size());
   bindings_.numbers.resize(rule.numbers.size());
@@ -134,6 +126,12 @@ bool Search::run(size_t statement, Node& node) {
 }
 
 bool Search::solve() {
+  if (++steps_ > kMaxSteps) {
+    fail(used_.empty() ? nullptr : used_.front(), [] {
+      return std::string("the pattern has too many ways to match here: too long a search");
+    });
+    return false;
+  }
   if (goals_.empty()) return solve_unplaced();
   const Goal goal = goals_.back();
   goals_.pop_back();
@@ -182,9 +180,11 @@ bool Search::solve_made(const Goal& goal, size_t statement) {
   return solved;
 }
 
-bool Search::solve_node(const Goal& goal, size_t statement) {
+// Returns whether the node that makes the target has the op and the number of operands of the
+// statement, and stands for no other one.
+bool Search::node_fits(const Goal& goal, size_t statement) {
   const Statement& wanted = pattern_.statements[statement];
-  Node* node = goal.target->producer();
+  const Node* node = goal.target->producer();
   const bool is_op =
       node != nullptr && std::ranges::find(wanted.ops, node->op()) != wanted.ops.end();
   if (!is_op || (wanted.ops[0] == Op::kForeign && foreign_name(*node) != wanted.foreign)) {
@@ -206,36 +206,28 @@ bool Search::solve_node(const Goal& goal, size_t statement) {
     return false;
   }
   const size_t count = operand_count(*node);
-  if (count < wanted.operands.size() || (count > wanted.operands.size() && !wanted.has_more)) {
-    // Operands at the end of a pattern may be absent ones.
-    const bool all_absent =
-        count < wanted.operands.size() &&
-        std::all_of(
-            wanted.operands.begin() + static_cast<std::ptrdiff_t>(count), wanted.operands.end(),
-            [](const Operand& operand) {
-              return operand.kind == Operand::Kind::kAbsent ||
-                     operand.kind == Operand::Kind::kAnything;
-            });
-    if (!all_absent) {
-      fail(node, [&] {
-        return fmt::format("{} has {} operands, expected {}", node->label(), count,
-                           wanted.operands.size());
-      });
-      return false;
-    }
-  }
-  nodes_[statement] = node;
+  if (count == wanted.operands.size() || (count > wanted.operands.size() && wanted.has_more) ||
+      may_be_absent(wanted, count))
+    return true;
+  fail(node, [&] {
+    return fmt::format("{} has {} operands, expected {}", node->label(), count,
+                       wanted.operands.size());
+  });
+  return false;
+}
+
+bool Search::solve_node(const Goal& goal, size_t statement) {
+  if (!node_fits(goal, statement)) return false;
+  const Statement& wanted = pattern_.statements[statement];
+  Node& node = *goal.target->producer();
+  const Bindings before = bindings_;
   is_placed_[statement] = true;
-  used_.push_back(node);
+  used_.push_back(&node);
   used_for_.push_back(statement);
-  const std::vector<Value*> values = bindings_.values;
-  const std::vector<std::optional<double>> numbers = bindings_.numbers;
-  bool solved = binds_results(statement, *node) && attributes_fit(wanted, *node) &&
-                (solve_operands(statement, *node, false) ||
-                 (wanted.commuted && solve_operands(statement, *node, true)));
-  bindings_.values = values;
-  bindings_.numbers = numbers;
-  nodes_[statement] = nullptr;
+  const bool solved = binds_results(statement, node) && attributes_fit(wanted, node) &&
+                      (solve_operands(statement, node, false) ||
+                       (wanted.commuted && solve_operands(statement, node, true)));
+  bindings_ = before;
   is_placed_[statement] = false;
   used_.pop_back();
   used_for_.pop_back();
@@ -326,128 +318,6 @@ bool Search::attribute_fits(const AttributeTerm& attribute, const Node& node) {
   return false;
 }
 
-// Binds the name of a number where the attribute is one that has none yet; without an attribute the
-// number must be 1.
-bool Search::number_fits(const AttributeTerm* attribute, DType dtype, double number,
-                         const Node* node) {
-  if (attribute != nullptr && attribute->term.kind == Term::Kind::kWord) {
-    const auto name = std::ranges::find(rule_.numbers, attribute->term.text);
-    auto& bound = bindings_.numbers[static_cast<size_t>(name - rule_.numbers.begin())];
-    if (!bound) {
-      bound = number;
-      return true;
-    }
-    return is_close(dtype, number, *bound);
-  }
-  const double expected = attribute == nullptr ? 1 : attribute->term.number;
-  if (is_close(dtype, number, expected)) return true;
-  fail(node, [&] {
-    return fmt::format("the product that {} makes has the factor {}, expected {}",
-                       node == nullptr ? "it" : node->label(), number, expected);
-  });
-  return false;
-}
-
-bool Search::solve_product(const Goal& goal, size_t statement) {
-  if (is_placed_[statement]) return false;
-  is_placed_[statement] = true;
-  bindings_.values[static_cast<size_t>(goal.value)] = goal.target;
-  const bool solved =
-      solve_factors(goal, statement, {.factors = {goal.target}, .number = 1, .nodes = {}}, 0);
-  bindings_.values[static_cast<size_t>(goal.value)] = nullptr;
-  is_placed_[statement] = false;
-  return solved;
-}
-
-// Tries the factors as they are, then with one of them, from `first` on, multiplied out.
-bool Search::solve_factors(const Goal& goal, size_t statement, const Product& product,
-                           size_t first) {
-  const size_t wanted = pattern_.statements[statement].operands.size();
-  if (product.factors.size() == wanted && solve_assigned(goal, statement, product)) return true;
-  for (size_t i = first; i < product.factors.size(); ++i) {
-    const auto more = expanded(product, i);
-    if (more && more->factors.size() <= wanted && solve_factors(goal, statement, *more, 0))
-      return true;
-  }
-  if (product.nodes.empty() && wanted > 1) {
-    fail(goal.reader != nullptr ? goal.reader : goal.target->producer(), [&] {
-      return fmt::format("{} is {}, expected a product of {} values", shown(goal.value),
-                         described(goal.target), wanted);
-    });
-  }
-  return false;
-}
-
-bool Search::solve_assigned(const Goal& goal, size_t statement, const Product& product) {
-  const Statement& wanted = pattern_.statements[statement];
-  const auto numbers = bindings_.numbers;
-  const size_t used = used_.size(), depth = goals_.size();
-  for (Node* node : product.nodes) {
-    if (std::ranges::find(used_, node) != used_.end()) return false;
-  }
-  used_.insert(used_.end(), product.nodes.begin(), product.nodes.end());
-  used_for_.resize(used_.size(), statement);
-  bool solved = false;
-  const DType dtype = goal.target->type().dtype;
-  if (number_fits(find_term(wanted, kFactor), dtype, product.number, goal.target->producer())) {
-    std::vector<Value*> factors = product.factors;
-    std::vector<size_t> order(factors.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    do {
-      for (size_t i = 0; i < order.size(); ++i)
-        goals_.push_back({wanted.operands[i].value, factors[order[i]], goal.target->producer(), i});
-      solved = solve();
-      goals_.resize(depth);
-    } while (!solved && std::next_permutation(order.begin(), order.end()));
-  }
-  used_.resize(used);
-  used_for_.resize(used);
-  bindings_.numbers = numbers;
-  return solved;
-}
-
-// A polynomial waits until its operand is known.
-bool Search::solve_polynomial(const Goal& goal, size_t statement) {
-  const Statement& wanted = pattern_.statements[statement];
-  const Value* x = bindings_.values[static_cast<size_t>(wanted.operands[0].value)];
-  if (x == nullptr) {
-    if (deferred_ >= goals_.size()) return false;
-    ++deferred_;
-    goals_.insert(goals_.begin(), goal);
-    const bool solved = solve();
-    goals_.erase(goals_.begin());
-    --deferred_;
-    return solved;
-  }
-  const auto found = read_polynomial(*goal.target, *x);
-  std::vector<double> expected;
-  for (const Term& term : wanted.attributes[0].term.terms) expected.push_back(term.number);
-  if (!found || !are_close(x->type().dtype, found->coefficients, expected)) {
-    fail(goal.reader, [&] {
-      return fmt::format(
-          "operand {} of {} is {}, expected a polynomial in {} with the coefficients {}",
-          goal.operand, goal.reader == nullptr ? "the match" : goal.reader->label(),
-          found ? fmt::format("one with {}", fmt::join(found->coefficients, ", "))
-                : described(goal.target),
-          shown(wanted.operands[0].value), wanted.attributes[0].term.spelling);
-    });
-    return false;
-  }
-  const size_t used = used_.size(), deferred = deferred_;
-  used_.insert(used_.end(), found->nodes.begin(), found->nodes.end());
-  used_for_.resize(used_.size(), statement);
-  is_placed_[statement] = true;
-  deferred_ = 0;
-  bindings_.values[static_cast<size_t>(goal.value)] = goal.target;
-  const bool solved = solve();
-  bindings_.values[static_cast<size_t>(goal.value)] = nullptr;
-  deferred_ = deferred;
-  is_placed_[statement] = false;
-  used_.resize(used);
-  used_for_.resize(used);
-  return solved;
-}
-
 // Returns the readers of a value that the statement reads and that has been found; otherwise all
 // nodes of its ops.
 std::vector<Node*> Search::candidates(size_t statement, bool& is_connected) const {
@@ -518,111 +388,6 @@ bool Search::solve_unplaced() {
       },
       mismatch != nullptr);
   return false;
-}
-
-bool Search::conditions_hold() {
-  held_ = 0;
-  for (const Term& condition : rule_.conditions) {
-    if (!condition_holds(condition, rule_, bindings_)) {
-      const int32_t subject = first_value(condition);
-      const Value* value = subject < 0 ? nullptr : bindings_.values[static_cast<size_t>(subject)];
-      const Node* maker = value == nullptr ? nullptr : value->producer();
-      fail(maker != nullptr ? maker : used_.back(), [&] {
-        return broken_condition(condition, rule_, bindings_) +
-               (value == nullptr
-                    ? std::string()
-                    : fmt::format(", where {} is {}", shown(subject), described(value)));
-      });
-      return false;
-    }
-    ++held_;
-  }
-  ++held_;
-  return true;
-}
-
-// Returns whether a result that the rule does not replace is read outside.
-bool Search::stays(const Node& node) const {
-  for (size_t i = 0; i < node.output_count(); ++i) {
-    const Value& value = node.output(i);
-    const bool is_replaced = std::ranges::any_of(rule_.outputs, [&](int32_t output) {
-      return bindings_.values[static_cast<size_t>(output)] == &value;
-    });
-    if (is_replaced) continue;
-    if (value.is_output()) return true;
-    for (const Use& use : value.uses()) {
-      if (std::ranges::find(used_, use.node) == used_.end()) return true;
-    }
-  }
-  return false;
-}
-
-// Takes those nodes out that stay for other readers, with what they read, where the rule says
-// "shared"; false where it does not.
-bool Search::split_kept(std::vector<Node*>& nodes) {
-  std::vector<Node*> kept;
-  for (size_t i = 0; i < used_.size(); ++i) {
-    if (!stays(*used_[i])) continue;
-    if (!pattern_.statements[used_for_[i]].shared) {
-      fail(used_[i], [&] {
-        return fmt::format("the result of {} is read by others, which the rule does not replace",
-                           used_[i]->label());
-      });
-      return false;
-    }
-    kept.push_back(used_[i]);
-  }
-  for (size_t next = 0; next < kept.size(); ++next) {
-    for (size_t i = 0; i < kept[next]->input_count(); ++i) {
-      Node* before = kept[next]->input(i) == nullptr ? nullptr : kept[next]->input(i)->producer();
-      if (std::ranges::find(used_, before) != used_.end() &&
-          std::ranges::find(kept, before) == kept.end())
-        kept.push_back(before);
-    }
-  }
-  for (Node* node : used_) {
-    if (std::ranges::find(kept, node) == kept.end()) nodes.push_back(node);
-  }
-  return true;
-}
-
-bool Search::can_go(const std::vector<Node*>& nodes) {
-  std::string reason;
-  for (const Node* node : nodes) {
-    if (!node->placement.keep) continue;
-    fail(node, [&] { return fmt::format("{} is marked to be kept", node->label()); });
-    return false;
-  }
-  const bool may_cycle = rule_.outputs.size() > 1 || nodes.size() < used_.size() ||
-                         nodes[0]->graph().may_have_control_edges();
-  if (may_cycle ? can_fuse(nodes, reason) : have_one_plan(nodes, reason)) return true;
-  fail(nodes.back(), [&] { return fmt::format("the nodes cannot be replaced: {}", reason); });
-  return false;
-}
-
-bool Search::finish() {
-  if (!conditions_hold()) {
-    held_ = 0;
-    return false;
-  }
-  for (size_t i = 0; i < pattern_.makers.size(); ++i) {
-    const Value* value = bindings_.values[i];
-    if (pattern_.makers[i] >= 0 || value == nullptr ||
-        std::ranges::find(used_, value->producer()) == used_.end())
-      continue;
-    fail(value->producer(), [&] {
-      return fmt::format("{} is made by {}, inside the match", shown(static_cast<int32_t>(i)),
-                         value->producer()->label());
-    });
-    held_ = 0;
-    return false;
-  }
-  Match match{.bindings = bindings_, .nodes = {}, .pattern = number_};
-  bool solved = split_kept(match.nodes);
-  std::ranges::sort(match.nodes, [](const Node* a, const Node* b) { return a->is_before(*b); });
-  solved = solved && !match.nodes.empty() && can_go(match.nodes) && found_(match);
-  held_ = 0;
-  return solved;
 }
 
 }  // namespace sluice::rules

@@ -8,6 +8,9 @@
 
 namespace sluice::rules {
 
+// Returns "Mul '/gate'", "the constant 0.5" or "the input 'x'".
+std::string described(const Value* value);
+
 class Search {
  public:
   Search(const Rule& rule, size_t pattern, const OpIndex& index,
@@ -17,6 +20,9 @@ class Search {
   bool run(size_t statement, Node& node);
 
  private:
+  // Steps of one search: each commuted line doubles the orders that a pattern may have.
+  static constexpr size_t kMaxSteps = 20'000;
+
   // A value of the rule that must be this value of the graph, and the operand that says so.
   struct Goal {
     int32_t value = -1;
@@ -30,6 +36,7 @@ class Search {
   bool solve_goal(const Goal& goal);
   bool solve_bound(const Goal& goal);
   bool solve_made(const Goal& goal, size_t statement);
+  bool node_fits(const Goal& goal, size_t statement);
   bool solve_node(const Goal& goal, size_t statement);
   bool solve_operands(size_t statement, Node& node, bool is_swapped);
   bool solve_product(const Goal& goal, size_t statement);
@@ -65,12 +72,12 @@ class Search {
 
   Bindings bindings_;
   std::vector<Goal> goals_;
-  std::vector<Node*> nodes_;      // by statement; null: none yet, or none of its own
   std::vector<bool> is_placed_;   // by statement
   std::vector<Node*> used_;       // all nodes of the match
   std::vector<size_t> used_for_;  // of each the statement
   size_t held_ = 0;
   size_t deferred_ = 0;  // goals put off since one was reached
+  size_t steps_ = 0;
 };
 
 }  // namespace sluice::rules
