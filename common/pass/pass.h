@@ -20,9 +20,13 @@ enum class PassLevel : uint8_t { kO0, kO1, kO3 };
 
 // What one rule of a pass did.
 struct RuleCount {
+  struct Times {
+    uint64_t matches = 0;
+    uint64_t effects = 0;
+  };
   std::string rule;
-  uint64_t matches = 0;
-  uint64_t effects = 0;
+  Times times;
+  std::vector<Times> patterns;  // of each of its alternatives
   std::string obstacle;  // why the first match that was not replaced was not
 };
 

@@ -97,7 +97,8 @@ class RuleRun {
       return true;
     };
     if (!matchers_[rule].match_at(node, keep)) return {};
-    ++counts_[rule].matches;
+    ++counts_[rule].times.matches;
+    ++counts_[rule].patterns[match->pattern].matches;
     if (!facts_ && has_types(file_)) facts_.emplace(graph_);
     SLUICE_TRY(graph_.restore_order());
     const std::vector<Node*> readers = readers_of(*match, file_.rules[rule]);
@@ -108,7 +109,8 @@ class RuleRun {
         counts_[rule].obstacle = fmt::format("{}: {}", node.label(), replaced.obstacle);
       return {};
     }
-    ++counts_[rule].effects;
+    ++counts_[rule].times.effects;
+    ++counts_[rule].patterns[match->pattern].effects;
     changed_ = true;
     types_changed_ = types_changed_ || replaced.types_changed;
     std::vector<Node*> fresh = replaced.made;
@@ -183,7 +185,10 @@ class RuleRun {
 
 Result<bool> apply_rules(Graph& root, const RuleFile& file, std::vector<RuleCount>& counts) {
   counts.resize(file.rules.size());
-  for (size_t i = 0; i < counts.size(); ++i) counts[i].rule = file.rules[i].name;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    counts[i].rule = file.rules[i].name;
+    counts[i].patterns.resize(file.rules[i].patterns.size());
+  }
   return on_every_graph(root, [&](Graph& graph) { return RuleRun(graph, file, counts).run(); });
 }
 

@@ -19,6 +19,11 @@ Json work_json(const WorkCounts& counts) {
   return json;
 }
 
+void set_times(const RuleCount::Times& times, Json& json) {
+  json.set("match_times", times.matches);
+  json.set("effect_times", times.effects);
+}
+
 Json pass_json(const PassReport& report) {
   Json json;
   json.set("name", report.name);
@@ -33,8 +38,16 @@ Json pass_json(const PassReport& report) {
   for (const RuleCount& count : report.rules) {
     Json rule;
     rule.set("rule", count.rule);
-    rule.set("match_times", count.matches);
-    rule.set("effect_times", count.effects);
+    set_times(count.times, rule);
+    if (count.patterns.size() > 1) {
+      Json patterns{Json::Array{}};
+      for (const RuleCount::Times& times : count.patterns) {
+        Json pattern;
+        set_times(times, pattern);
+        patterns.push(std::move(pattern));
+      }
+      rule.set("patterns", std::move(patterns));
+    }
     if (!count.obstacle.empty()) rule.set("obstacle", count.obstacle);
     rules.push(std::move(rule));
   }

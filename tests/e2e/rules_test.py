@@ -227,6 +227,18 @@ class Rules(ProgramCase):
         self.assertIn("too late", late.stderr)
         self.assertFalse(os.path.exists(self.path("n.om")))
 
+    def test_statistics_of_patterns(self):
+        rules = self.write("two.rules", SWISH.replace(
+            "  replace", "  or      { %s = Tanh(%x)  %y = Add(%x, %s) }\n  replace"))
+        self.done(0, "sluice-optimize", self.typed(), "--skip=fuse-swish,fuse-mish", "--rules",
+                  rules, "--unchecked-rules", "--stats", self.path("s.json"), "-o",
+                  self.path("o.sg"))
+        with open(self.path("s.json"), encoding="ascii") as file:
+            passes = {row["name"]: row for row in json.load(file)["passes"]}
+        once, never = [{"match_times": n, "effect_times": n} for n in (1, 0)]
+        self.assertEqual(passes["two.rules"]["rules"],
+                         [{"rule": "swish", **once, "patterns": [once, never]}])
+
     def test_statistics_of_fusion(self):
         rules = self.write("mine.rules", SWISH)
         self.compiled("--rules", rules, "--export-compile-stat=1")
