@@ -13,6 +13,7 @@
 #include "common/rules/explain_rules.h"
 #include "common/rules/places.h"
 #include "common/tools/reduce/command.h"
+#include "common/verify/verify.h"
 
 namespace sluice {
 namespace {
@@ -102,8 +103,10 @@ Json finding_json(const rules::RuleFinding& finding, bool wants_reasons) {
 Result<Module> module_at_rules(const rules::RuleFile& file, const std::string& path,
                                const std::vector<std::string>& options) {
   SLUICE_ASSIGN(const MappedFile map, MappedFile::open(path));
-  if (file_kind(map.bytes()) == FileKind::kGraph) return read_graph_file(path);
-  return compiled_to(file, path, options);
+  if (file_kind(map.bytes()) != FileKind::kGraph) return compiled_to(file, path, options);
+  SLUICE_ASSIGN(Module module, read_graph_file(path));
+  SLUICE_TRY(verify(module, module.level));
+  return module;
 }
 
 Result<std::string> answer_text(Module& module, const rules::RuleFile& file,
