@@ -201,6 +201,8 @@ class Orchestrator(unittest.TestCase):
                  "--customize-dtypes=t", "--fusion-switch-file=f",
                  "--optimization-switch=ALL:on", "--options-ignore-unknown",
                  "--options=" + self.path("options.json", b"{}"),
+                 "--rules=r", "--unchecked-rules",
+                 "--export-compile-stat=" + self.path("fusion.json"),
                  "--dump-dir", self.path("dump"), "--stats", self.path("stats.json"),
                  "--verify=each",
                  "--max-constant-bytes=1000", "--error-format=text", "--progress=text", "--model=m",
