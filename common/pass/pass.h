@@ -27,7 +27,7 @@ struct RuleCount {
   std::string rule;
   Times times;
   std::vector<Times> patterns;  // of each of its alternatives
-  std::string obstacle;  // why the first match that was not replaced was not
+  std::string obstacle;         // why the first match that was not replaced was not
 };
 
 // The text of rules that a pass consists of (common/rules), and how to run them.

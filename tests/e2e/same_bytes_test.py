@@ -26,7 +26,8 @@ LESSER_PROCESSOR = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2"}
 # What each non-semantic option of sluice compile is tried with; {} is a folder of its own. The
 # options are those of the help text: one that is missing here, or has gone there, fails the test.
 NON_SEMANTIC = {"--threads": ["1", "2", "8", "0"], "--dump-dir": ["{}/dump"],
-                "--stats": ["{}/stats.json", "{}/stats"], "--export-compile-stat": ["{}/f.json", "0"],
+                "--stats": ["{}/stats.json", "{}/stats"],
+                "--export-compile-stat": ["{}/f.json", "0"],
                 "--verify": ["each", "end", "segments"],
                 "--segments": ["inline"], "--store": ["{}/store"],
                 "--graph-compiler-cache-dir": ["{}"], "--graph-key": ["alone"], "--remote": [],
