@@ -91,6 +91,7 @@ class RuleRun {
 
   Result<void> visit(size_t rule, Node& node) {
     if (node.is_erased()) return {};
+    SLUICE_TRY(graph_.restore_order());  // a replacement with several outputs may break it
     std::optional<Match> match;
     const auto keep = [&](const Match& found) {
       match = found;
@@ -100,7 +101,6 @@ class RuleRun {
     ++counts_[rule].times.matches;
     ++counts_[rule].patterns[match->pattern].matches;
     if (!facts_ && has_types(file_)) facts_.emplace(graph_);
-    SLUICE_TRY(graph_.restore_order());
     const std::vector<Node*> readers = readers_of(*match, file_.rules[rule]);
     const Replaced replaced =
         replace_match(editor_, file_.rules[rule], *match, facts_ ? &*facts_ : nullptr);
