@@ -15,6 +15,7 @@ namespace sluice::rules {
 namespace {
 
 constexpr size_t kVisitsPerNode = 10;
+constexpr size_t kFewNodes = 100;  // smaller graphs are visited as often as such a one
 constexpr int kMaxWalks = 8;
 
 // The nodes at which a rule is still to be tried, each once.
@@ -45,7 +46,7 @@ class RuleRun {
         counts_(counts),
         editor_(graph),
         index_(graph),
-        limit_(kVisitsPerNode * graph.node_count()),
+        limit_(kVisitsPerNode * std::max(graph.node_count(), kFewNodes)),
         queues_(file.rules.size()),
         visits_(file.rules.size(), 0) {
     for (const Rule& rule : file.rules) {
@@ -55,22 +56,31 @@ class RuleRun {
   }
 
   Result<bool> run() {
-    for (size_t i = 0; i < matchers_.size(); ++i) {
-      for (const Op op : matchers_[i].root_ops()) {
-        for (Node* node : index_.nodes(op)) queues_[i].push(*node);
+    push_all(index_);
+    while (true) {
+      for (size_t i = 0; i < queues_.size(); i = first_waiting()) {
+        while (Node* node = queues_[i].pop()) {
+          if (++visits_[i] > limit_) return endless(i);
+          SLUICE_TRY(visit(i, *node));
+        }
       }
-    }
-    for (size_t i = 0; i < queues_.size(); i = first_waiting()) {
-      while (Node* node = queues_[i].pop()) {
-        if (++visits_[i] > limit_) return endless(i);
-        SLUICE_TRY(visit(i, *node));
-      }
+      if (!tries_all_) break;
+      tries_all_ = false;
+      push_all(OpIndex(graph_));
     }
     if (types_changed_) SLUICE_TRY(infer_again());
     return changed_;
   }
 
  private:
+  void push_all(const OpIndex& index) {
+    for (size_t i = 0; i < matchers_.size(); ++i) {
+      for (const Op op : matchers_[i].root_ops()) {
+        for (Node* node : index.nodes(op)) queues_[i].push(*node);
+      }
+    }
+  }
+
   static size_t rule_depth(const Rule& rule) {
     size_t depth = 0;
     for (const Pattern& pattern : rule.patterns) depth = std::max(depth, pattern.statements.size());
@@ -85,8 +95,18 @@ class RuleRun {
   Error endless(size_t rule) const {
     return make_error(ErrorCode::kBadText,
                       "rule {} was tried {} times in a graph of {} nodes: it matches what it makes",
-                      file_.rules[rule].name, visits_[rule] - 1, limit_ / kVisitsPerNode)
+                      file_.rules[rule].name, visits_[rule] - 1, graph_.node_count())
         .with_hint("add a condition that its own replacement breaks");
+  }
+
+  Error exhausted(size_t rule) const {
+    return make_error(ErrorCode::kBadText,
+                      "rule {} is searched too long in a graph of {} nodes: it has too many ways "
+                      "to match",
+                      file_.rules[rule].name, graph_.node_count())
+        .with_hint(
+            "fewer commuted and optional lines, and outputs that read a common value, "
+            "leave fewer");
   }
 
   Result<void> visit(size_t rule, Node& node) {
@@ -97,13 +117,16 @@ class RuleRun {
       match = found;
       return true;
     };
-    if (!matchers_[rule].match_at(node, keep)) return {};
+    if (!matchers_[rule].match_at(node, keep)) {
+      if (matchers_[rule].is_exhausted()) return exhausted(rule);
+      return {};
+    }
     ++counts_[rule].times.matches;
     ++counts_[rule].patterns[match->pattern].matches;
     if (!facts_ && has_types(file_)) facts_.emplace(graph_);
     const std::vector<Node*> readers = readers_of(*match, file_.rules[rule]);
-    const Replaced replaced =
-        replace_match(editor_, file_.rules[rule], *match, facts_ ? &*facts_ : nullptr);
+    const Replaced replaced = replace_match(editor_, file_.rules[rule], *match,
+                                            facts_ ? &*facts_ : nullptr, facts_.has_value());
     if (!replaced.obstacle.empty()) {
       if (counts_[rule].obstacle.empty())
         counts_[rule].obstacle = fmt::format("{}: {}", node.label(), replaced.obstacle);
@@ -145,6 +168,7 @@ class RuleRun {
       }
       begin = end;
     }
+    tries_all_ = tries_all_ || nodes.size() >= kMaxAgain;
     for (size_t i = 0; i < matchers_.size(); ++i) {
       const std::vector<Op>& ops = matchers_[i].root_ops();
       for (Node* node : nodes) {
@@ -177,6 +201,7 @@ class RuleRun {
   std::vector<Queue> queues_;  // by rule
   std::vector<size_t> visits_;
   std::optional<ValueFacts> facts_;
+  bool tries_all_ = false;  // too many nodes may match anew to name them
   bool changed_ = false;
   bool types_changed_ = false;
 };

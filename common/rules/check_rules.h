@@ -16,7 +16,7 @@ struct RuleCheck {
   bool is_definition = false;  // of an operator of another domain: there is nothing to compare
 };
 
-// Draws by the digest of the file, so a file has one result. Errors: kBadText, which name the rule
+// Draws by one seed, so a rule has one result. Errors: kBadText, which name the rule
 // and what differs, or that nothing was found on which the rule could be tried.
 Result<std::vector<RuleCheck>> check_rules(const RuleFile& file);
 

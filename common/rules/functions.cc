@@ -73,6 +73,10 @@ TermValue dtype(const Operands&, const Values& values) {
   return made(std::string(dtype_name(type.dtype)));
 }
 
+TermValue is_float(const Operands&, const Values& values) {
+  return made(dtype_is_float(values[0]->type().dtype));
+}
+
 TermValue same_type(const Operands&, const Values& values) {
   return made(values[0]->type_id() == values[1]->type_id() && values[0]->type_id() != 0);
 }
@@ -90,7 +94,10 @@ TermValue broadcasts(const Operands&, const Values& values) {
   return made(true);
 }
 
+// Above some readers, those that read it twice are counted twice.
 TermValue users(const Operands&, const Values& values) {
+  constexpr size_t kTold = 256;
+  if (values[0]->uses().size() > kTold) return made(static_cast<int64_t>(values[0]->uses().size()));
   std::vector<const Node*> readers;
   for (const Use& use : values[0]->uses()) readers.push_back(use.node);
   std::sort(readers.begin(), readers.end());
@@ -195,32 +202,34 @@ TermValue length(const Operands& operands, const Values&) {
   return list == nullptr ? TermValue{} : made(static_cast<int64_t>(list->size()));
 }
 
-// Columns: operands, of them values, whether types are needed, whether it is a flag.
+// Columns: operands, of them values, whether types are needed, whether it is a flag, whether it
+// reads the node.
 constexpr TermFunction kFunctions[] = {
-    {"rank", 1, 1, true, false, rank},
-    {"dim", 2, 1, true, false, dim},
-    {"dims", 1, 1, true, false, dims},
-    {"symbolic", 2, 1, true, true, symbolic},
-    {"fixed", 1, 1, true, true, fixed},
-    {"size", 1, 1, true, false, size},
-    {"dtype", 1, 1, true, false, dtype},
-    {"same_type", 2, 2, true, true, same_type},
-    {"broadcasts", 2, 2, true, true, broadcasts},
-    {"axes", 1, 1, true, false, axes},
-    {"axis", 1, 1, true, false, axis},
-    {"users", 1, 1, false, false, users},
-    {"output", 1, 1, false, true, is_graph_output},
-    {"constant", 1, 1, false, true, constant},
-    {"value", 1, 1, false, false, value},
-    {"attr", 2, 1, false, false, attr},
-    {"op", 1, 1, false, false, op},
-    {"scope", 2, 1, false, true, scope},
-    {"near", 3, 0, false, true, near},
-    {"length", 1, 0, false, false, length},
-    {"abs", 1, 0, false, false, of_number<std::abs>},
-    {"exp", 1, 0, false, false, of_number<std::exp>},
-    {"log", 1, 0, false, false, of_number<std::log>},
-    {"sqrt", 1, 0, false, false, of_number<std::sqrt>},
+    {"rank", 1, 1, true, false, false, rank},
+    {"dim", 2, 1, true, false, false, dim},
+    {"dims", 1, 1, true, false, false, dims},
+    {"symbolic", 2, 1, true, true, false, symbolic},
+    {"fixed", 1, 1, true, true, false, fixed},
+    {"size", 1, 1, true, false, false, size},
+    {"dtype", 1, 1, true, false, false, dtype},
+    {"float", 1, 1, true, true, false, is_float},
+    {"same_type", 2, 2, true, true, false, same_type},
+    {"broadcasts", 2, 2, true, true, false, broadcasts},
+    {"axes", 1, 1, true, false, true, axes},
+    {"axis", 1, 1, true, false, true, axis},
+    {"users", 1, 1, false, false, false, users},
+    {"output", 1, 1, false, true, false, is_graph_output},
+    {"constant", 1, 1, false, true, false, constant},
+    {"value", 1, 1, false, false, false, value},
+    {"attr", 2, 1, false, false, true, attr},
+    {"op", 1, 1, false, false, true, op},
+    {"scope", 2, 1, false, true, false, scope},
+    {"near", 3, 0, false, true, false, near},
+    {"length", 1, 0, false, false, false, length},
+    {"abs", 1, 0, false, false, false, of_number<std::abs>},
+    {"exp", 1, 0, false, false, false, of_number<std::exp>},
+    {"log", 1, 0, false, false, false, of_number<std::log>},
+    {"sqrt", 1, 0, false, false, false, of_number<std::sqrt>},
 };
 
 }  // namespace

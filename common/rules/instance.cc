@@ -1,6 +1,7 @@
 #include "common/rules/instance.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/eval/number.h"
 #include "common/ops/attributes.h"
@@ -44,6 +45,7 @@ class Drawing {
     for (auto& number : numbers_) number = draw_real();
     for (int64_t& extent : palette_) extent = draw(1, 5);
     rank_ = draw(0, 4);
+    range_ = draw(0, 2) > 0 ? 2 : std::max(10.0, 2 * largest_number());
     is_plain_ = draw(0, 1) == 0;
     if (draw(0, 1) == 0) palette_[0] = 1;
     for (const Hints& hints : hints_) {
@@ -68,12 +70,27 @@ class Drawing {
     return kReals[draw(0, std::ssize(kReals) - 1)];
   }
 
+  // Returns the largest magnitude of the numbers in the pattern, where functions may change.
+  double largest_number() const {
+    constexpr double kMost = 1000;
+    double largest = 0;
+    for (const Statement& statement : pattern_.statements) {
+      for (const Operand& operand : statement.operands) {
+        const double magnitude = std::abs(operand.term.number);
+        if (operand.kind == Operand::Kind::kTerm && magnitude <= kMost)
+          largest = std::max(largest, magnitude);
+      }
+    }
+    return largest;
+  }
+
   void read_hint(const Term& condition) {
     need_values(condition);
     if (condition.kind == Term::Kind::kCall && condition.text == "constant")
       hints_[static_cast<size_t>(condition.terms[0].value)].is_constant = true;
     const bool is_near = condition.kind == Term::Kind::kCall && condition.text == "near";
     if (is_near) read_value_hint(condition.terms[0], condition.terms[1]);
+    if (is_near) spread_value_hint(condition);
     if (condition.kind != Term::Kind::kBinary) return;
     const Term& call = condition.terms[0];
     const Term& other = condition.terms[1];
@@ -83,7 +100,8 @@ class Drawing {
     Hints& hints = hints_[static_cast<size_t>(call.terms[0].value)];
     const bool is_bound = condition.text == "==" || condition.text == ">=";
     if (call.text == "rank" && is_bound && other.kind == Term::Kind::kInteger)
-      hints.rank = static_cast<int64_t>(other.number);
+      hints.rank =
+          static_cast<int64_t>(other.number) + (condition.text == ">=" ? draw(0, 2) : int64_t{0});
     if (condition.text != "==") return;
     read_value_hint(call, other);
     if (call.text == "dtype" && other.kind == Term::Kind::kWord)
@@ -102,6 +120,21 @@ class Drawing {
     none.values.resize(rule_.values.size());
     none.numbers.resize(rule_.numbers.size());
     hints_[static_cast<size_t>(call.terms[0].value)].value = evaluate_term(literal, rule_, none);
+  }
+
+  // near(value(%c), 0.5, 0.1): any number there, not only the one in the middle.
+  void spread_value_hint(const Term& near) {
+    const Term& call = near.terms[0];
+    const bool is_about_value = call.kind == Term::Kind::kCall && call.text == "value";
+    const bool is_number =
+        near.terms[2].kind == Term::Kind::kReal || near.terms[2].kind == Term::Kind::kInteger;
+    if (!is_about_value || !is_number) return;
+    auto& hint = hints_[static_cast<size_t>(call.terms[0].value)].value;
+    const auto middle = hint ? hint->number() : std::nullopt;
+    if (!middle) return;
+    const double tolerance = near.terms[2].number;
+    hint->content =
+        *middle + std::uniform_real_distribution<double>(-tolerance, tolerance)(random_);
   }
 
   // What value(%c) is asked of must be a constant.
@@ -165,7 +198,7 @@ class Drawing {
     for (const int64_t dim : dims) count *= dim;
     const auto width = static_cast<size_t>(dtype_bits(dtype)) / 8;
     tensor.bytes.resize(static_cast<size_t>(count) * width);
-    std::uniform_real_distribution<double> reals(-2, 2);
+    std::uniform_real_distribution<double> reals(-range_, range_);
     std::vector<double> numbers(static_cast<size_t>(count));
     for (double& number : numbers)
       number = dtype_is_float(dtype) ? reals(random_) : static_cast<double>(draw(-4, 4));
@@ -187,6 +220,14 @@ class Drawing {
     std::vector<Value*> inputs;
     for (const Operand& operand : statement.operands)
       inputs.push_back(operand_value(operand, statement, graph));
+    const OpRow* row = find_op(op);
+    const int64_t most = row->max_inputs < 0 ? std::ssize(inputs) + 2 : row->max_inputs;
+    if (statement.has_more) {
+      for (int64_t more = draw(0, std::max<int64_t>(0, most - std::ssize(inputs))); more > 0;
+           --more)
+        inputs.push_back(draw_any(graph));
+    }
+    while (!inputs.empty() && inputs.back() == nullptr) inputs.pop_back();
     if (statement.commuted && draw(0, 1) == 0) std::swap(inputs[0], inputs[1]);
     Node& node = graph.add_node(op, inputs, statement.results.size());
     draw_attributes(statement, node);
@@ -196,8 +237,20 @@ class Drawing {
     return infer(node, reason);
   }
 
+  // An operand of which the pattern says nothing: none, a list, or like the others.
+  Value* draw_any(Graph& graph) {
+    const int64_t kind = draw(0, 3);
+    if (kind == 0) return nullptr;
+    if (kind == 1) return &add_ints(graph, draw_ints());
+    Tensor tensor = draw_tensor(dtype_, kind == 2 ? std::vector<int64_t>() : draw_dims({}));
+    const TypeId type = instance_.module.intern(Type::fixed_tensor(tensor.dtype, tensor.dims));
+    return &graph.add_constant(instance_.module.make_constant(
+        type, std::vector<std::byte>(tensor.bytes.begin(), tensor.bytes.end())));
+  }
+
   Value* operand_value(const Operand& operand, const Statement& statement, Graph& graph) {
     if (operand.kind == Operand::Kind::kValue) return value(operand.value);
+    if (operand.kind == Operand::Kind::kAnything) return draw_any(graph);
     if (operand.kind != Operand::Kind::kTerm) return nullptr;
     Bindings none;
     none.values.resize(rule_.values.size());
@@ -302,10 +355,6 @@ class Drawing {
     auto inferred = infer_node(node, facts);
     if (!inferred) reason = inferred.error().message;
     if (!inferred) return false;
-    for (size_t i = 0; i < node.output_count(); ++i) {
-      if (!node.output(i).type().is_fixed()) reason = "a size is not known";
-      if (!node.output(i).type().is_fixed()) return false;
-    }
     return true;
   }
 
@@ -320,6 +369,7 @@ class Drawing {
   int64_t palette_[3] = {};
   int64_t rank_ = 0;
   bool same_shape_ = false;
+  double range_ = 2;       // of the elements of floats
   bool is_plain_ = false;  // attributes that may be left out are
   std::vector<int64_t> shape_;
 };

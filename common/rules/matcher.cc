@@ -89,7 +89,7 @@ void keep_further(PartialMatch here, PartialMatch& trace) {
 }  // namespace
 
 bool Matcher::match_at(Node& node, FunctionRef<bool(const Match&)> found, PartialMatch* trace) {
-  if (node.is_erased()) return false;
+  if (node.is_erased() || is_exhausted()) return false;
   for (size_t i = 0; i < rule_.patterns.size(); ++i) {
     const Pattern& pattern = rule_.patterns[i];
     const size_t root = root_statement(rule_, pattern);
@@ -98,8 +98,10 @@ bool Matcher::match_at(Node& node, FunctionRef<bool(const Match&)> found, Partia
     if (trace == nullptr && !may_match(pattern, statement, node)) continue;
     add_work(Work::kCandidates);
     PartialMatch here{.is_root = true};
-    if (Search(rule_, i, index_, found, trace == nullptr ? nullptr : &here).run(root, node))
-      return true;
+    Search search(rule_, i, index_, found, trace == nullptr ? nullptr : &here);
+    const bool is_content = search.run(root, node);
+    steps_ += search.steps();
+    if (is_content) return true;
     if (trace != nullptr) keep_further(std::move(here), *trace);
   }
   return false;
@@ -112,8 +114,11 @@ void Matcher::explain_at(Node& node, PartialMatch& trace) {
     for (size_t k = 0; k < statements.size(); ++k) {
       if (statements[k].form != Statement::Form::kNode || !has_op(statements[k], node.op()))
         continue;
+      if (is_exhausted()) return;
       PartialMatch here;
-      Search(rule_, i, index_, found, &here).run(k, node);
+      Search search(rule_, i, index_, found, &here);
+      search.run(k, node);
+      steps_ += search.steps();
       keep_further(std::move(here), trace);
     }
   }

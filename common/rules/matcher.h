@@ -52,6 +52,10 @@ class Matcher {
   // Of two that are as far, the later node's stays.
   bool match_at(Node& node, FunctionRef<bool(const Match&)> found, PartialMatch* trace = nullptr);
 
+  // Returns whether the searches at all nodes together took too long: then nothing matches any
+  // more.
+  bool is_exhausted() const { return steps_ > kMaxSteps; }
+
   // Searches each statement's part of the pattern alone, for a node whose readers do not fit: the
   // furthest mismatch is then of the reader.
   void explain_at(Node& node, PartialMatch& trace);
@@ -60,6 +64,8 @@ class Matcher {
   const Rule& rule_;
   const OpIndex& index_;
   std::vector<Op> root_ops_;
+  static constexpr size_t kMaxSteps = 20'000'000;
+  size_t steps_ = 0;
 };
 
 // Returns the statement of a pattern that matches begin at: the last that makes an output.

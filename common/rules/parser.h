@@ -43,6 +43,7 @@ class RuleParser {
   Result<void> advance() { return lexer_.advance(); }
 
   static constexpr int kDepthLimit = 100;
+  static constexpr int kMaxOperators = 500;  // of the terms of one rule
 
   text::Lexer lexer_;
   std::string_view text_;
@@ -50,6 +51,7 @@ class RuleParser {
   Rule* rule_ = nullptr;
   std::map<std::string, int32_t> values_;  // of the rule, by name
   int depth_ = 0;
+  int operators_ = 0;
 };
 
 }  // namespace sluice::rules

@@ -12,11 +12,13 @@ namespace {
 
 class MatchReplacer {
  public:
-  MatchReplacer(Editor& editor, const Rule& rule, const Match& match, ValueFacts* facts)
+  MatchReplacer(Editor& editor, const Rule& rule, const Match& match, ValueFacts* facts,
+                bool has_types)
       : editor_(editor),
         rule_(rule),
         match_(match),
         facts_(facts),
+        has_types_(has_types),
         replacement_(editor, match.nodes),
         old_(match.bindings),
         values_(match.bindings) {}
@@ -27,6 +29,7 @@ class MatchReplacer {
     for (const Statement& statement : rule_.replacement) {
       if (result.obstacle.empty()) result.obstacle = make(statement);
     }
+    if (result.obstacle.empty()) result.obstacle = identity_obstacle();
     if (result.obstacle.empty()) result.obstacle = types_obstacle();
     if (!result.obstacle.empty()) return result;
     std::vector<std::pair<Value*, Value*>> outputs;
@@ -61,12 +64,30 @@ class MatchReplacer {
     return {};
   }
 
-  // Returns the dtype of the first operand that is a value: numbers beside it have it, too.
+  // Returns the dtype of the first operand that is a value, but for conditions of a Where: numbers
+  // beside it have it, too.
   DType dtype_of(const Statement& statement) {
-    for (const Operand& operand : statement.operands) {
-      if (operand.kind == Operand::Kind::kValue) return value(operand.value)->type().dtype;
+    if (!has_types_) return DType::kUndefined;
+    DType dtype = match_.nodes.back()->output().type().dtype;
+    for (auto operand = statement.operands.rbegin(); operand != statement.operands.rend();
+         ++operand) {
+      if (operand->kind != Operand::Kind::kValue) continue;
+      const DType found = value(operand->value)->type().dtype;
+      if (found != DType::kBool || statement.ops[0] != Op::kWhere) dtype = found;
     }
-    return match_.nodes.back()->output().type().dtype;
+    return dtype;
+  }
+
+  // An Identity of a model's output that becomes an input would be made again.
+  std::string identity_obstacle() {
+    for (size_t i = 0; i < rule_.outputs.size(); ++i) {
+      const Value& from = *old_value(rule_.outputs[i]);
+      const Value* to = rule_.sources[i] == rule_.outputs[i] ? nullptr : value(rule_.sources[i]);
+      const bool is_copy = to != nullptr && match_.nodes.size() == 1 &&
+                           from.producer()->op() == Op::kIdentity && is_model_output(from);
+      if (is_copy) return fmt::format("'{}' is an output of the model", from.name());
+    }
+    return {};
   }
 
   std::string make(const Statement& statement) {
@@ -112,8 +133,9 @@ class MatchReplacer {
   }
 
   std::string set_attributes(const Statement& statement, Node& node) {
-    const Node* like = statement.like < 0 ? nullptr : old_value(statement.like)->producer();
-    if (like != nullptr) copy_attributes(*like, node);
+    const bool is_there = statement.like >= 0 &&
+                          std::ranges::find(old_.left_out, statement.like) == old_.left_out.end();
+    if (is_there) copy_attributes(*old_value(statement.like)->producer(), node);
     for (const AttributeTerm& attribute : statement.attributes) {
       const TermValue found = evaluate_term(attribute.term, rule_, old_);
       auto made = attribute_of(found, node.op(), attribute.name);
@@ -160,6 +182,7 @@ class MatchReplacer {
   const Rule& rule_;
   const Match& match_;
   ValueFacts* facts_;
+  bool has_types_;
   Replacement replacement_;
   const Bindings& old_;
   Bindings values_;
@@ -167,8 +190,9 @@ class MatchReplacer {
 
 }  // namespace
 
-Replaced replace_match(Editor& editor, const Rule& rule, const Match& match, ValueFacts* facts) {
-  Replaced result = MatchReplacer(editor, rule, match, facts).run();
+Replaced replace_match(Editor& editor, const Rule& rule, const Match& match, ValueFacts* facts,
+                       bool has_types) {
+  Replaced result = MatchReplacer(editor, rule, match, facts, has_types).run();
   if (facts == nullptr) return result;
   std::vector<Node*> left;
   for (Node* node : result.made) {

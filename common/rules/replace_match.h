@@ -18,7 +18,9 @@ struct Replaced {
 
 // Puts the replacement of the rule in the place of the match, or leaves the graph as it was: where
 // types of new nodes cannot be inferred, or a result has another type than what it replaces.
-// facts: of the graph, null where types are not known yet.
-Replaced replace_match(Editor& editor, const Rule& rule, const Match& match, ValueFacts* facts);
+// facts: of the graph, null where types are not known yet. has_types: whether they are known where
+// the rule runs, so that numbers have the dtypes of values beside them.
+Replaced replace_match(Editor& editor, const Rule& rule, const Match& match, ValueFacts* facts,
+                       bool has_types);
 
 }  // namespace sluice::rules

@@ -56,6 +56,7 @@ Result<void> RuleParser::parse_rule() {
   Rule rule;
   rule_ = &rule;
   values_.clear();
+  operators_ = 0;
   rule.offset = token().offset;
   SLUICE_TRY(advance());
   SLUICE_ASSIGN(rule.name, take_dashed("the name of a rule"));
@@ -143,6 +144,8 @@ Result<void> RuleParser::parse_statement(Statement& statement, bool is_pattern) 
 
 // Parses the right side of %y = %x in a replacement: an Identity that makes no node.
 Result<void> RuleParser::parse_same(Statement& statement) {
+  if (statement.results.size() != 1 || statement.results[0] < 0)
+    return lexer_.error("one name stands before '= %value'");
   SLUICE_ASSIGN(const Token name, lexer_.take(TokenKind::kValue, "a value"));
   statement.operands.push_back(
       {.kind = Operand::Kind::kValue, .value = value_index(name.text), .term = {}});
@@ -233,6 +236,10 @@ Result<RuleFile> parse_rules(std::string_view text, const std::string& name) {
   if (text.size() > kMaxRuleBytes) {
     return make_error(ErrorCode::kLimit, "{}: {} bytes, a file of rules has at most {}", name,
                       text.size(), kMaxRuleBytes);
+  }
+  if (text.starts_with("\xef\xbb\xbf")) {
+    return make_error(ErrorCode::kBadText, "{}:1:1: the file begins with a byte order mark", name)
+        .with_hint("save it without one");
   }
   SLUICE_ASSIGN(RuleFile file, RuleParser(text, name).parse());
   file.path = name;

@@ -75,6 +75,9 @@ TEST(ParseRules, NamesWhatIsWrong) {
       {rule_with("%u = polynomial(%x) {coefficients = [1]}", "", "%u = %x"),
        "%x must be an operand of another line"},
       {rule_with("%i = Identity(%x) optional", "", "%i = %x"), "cannot be optional"},
+      {rule_with("%y = Exp(%x)", "", "_ = %x %y = Neg(%x)"), "one name stands before"},
+      {rule_with("%y = Exp(%x)", "", "%t, %u = %x %y = Neg(%u)"), "one name stands before"},
+      {"\xef\xbb\xbf" + rule_with("%y = Exp(%x)", "", "%y = Neg(%x)"), "byte order mark"},
       {"at = somewhere\n" + rule_with("%y = Exp(%x)", "", "%y = Neg(%x)"), "no place 'somewhere'"},
   };
   for (const auto& [text, message] : kCases) {
@@ -90,6 +93,11 @@ TEST(ParseRules, RefusesLargeFiles) {
 TEST(ParseRules, DeepTermsAreAnError) {
   const std::string deep = std::string(5000, '(') + "1" + std::string(5000, ')');
   EXPECT_NE(error_of(rule_with("%y = Exp(%x)", deep + " == 1", "%y = %x")).find("too deep"),
+            std::string::npos);
+  std::string sum = "1";
+  for (int i = 0; i < 50000; ++i) sum += "+1";
+  EXPECT_NE(error_of(rule_with("%y = Exp(%x)", "rank(%x) == " + sum, "%y = %x"))
+                .find("at most 500 operators"),
             std::string::npos);
   const std::string nots = std::string(20000, '-') + "1 == 1";
   EXPECT_NE(error_of(rule_with("%y = Exp(%x)", nots, "%y = %x")), "");

@@ -51,8 +51,13 @@ Result<RuleFile> read_rule_file(const std::string& path) {
     error.file = path;
     return error;
   }
-  SLUICE_ASSIGN(const std::string text, read_text(path));
-  return parse_rules(text, path);
+  if (!failed || !std::filesystem::is_character_file(path, failed)) {
+    SLUICE_ASSIGN(const std::string text, read_text(path));
+    return parse_rules(text, path);
+  }
+  Error error = make_error(ErrorCode::kBadOption, "a device is no file of rules");
+  error.file = path;
+  return error;
 }
 
 Result<bool> apply_rule_text(Graph& root, std::string_view name, std::string_view text,

@@ -29,7 +29,9 @@ bool same_list(const std::optional<std::vector<int64_t>>& found, const Term& lis
 bool is_spelled(const Value& value, const Term& term) {
   if (term.kind == Term::Kind::kList) return same_list(constant_ints(&value), term);
   const auto number = find_number(&value);
-  return number && is_close(value.type().dtype, *number, term.number);
+  if (!number) return false;
+  const DType dtype = value.type().dtype;
+  return dtype_is_float(dtype) ? is_close(dtype, *number, term.number) : *number == term.number;
 }
 
 bool are_close_values(const AttributeValue& a, const AttributeValue& b) {
@@ -125,13 +127,16 @@ bool Search::run(size_t statement, Node& node) {
   return false;
 }
 
+bool Search::may_go_on() {
+  if (++steps_ <= kMaxSteps) return true;
+  fail(used_.empty() ? nullptr : used_.front(), [] {
+    return std::string("the pattern has too many ways to match here: too long a search");
+  });
+  return false;
+}
+
 bool Search::solve() {
-  if (++steps_ > kMaxSteps) {
-    fail(used_.empty() ? nullptr : used_.front(), [] {
-      return std::string("the pattern has too many ways to match here: too long a search");
-    });
-    return false;
-  }
+  if (!may_go_on()) return false;
   if (goals_.empty()) return solve_unplaced();
   const Goal goal = goals_.back();
   goals_.pop_back();
@@ -173,8 +178,10 @@ bool Search::solve_made(const Goal& goal, size_t statement) {
     return false;
   is_placed_[statement] = true;
   bindings_.values[static_cast<size_t>(goal.value)] = goal.target;
+  bindings_.left_out.push_back(goal.value);
   goals_.push_back({made.operands[0].value, goal.target, goal.reader, goal.operand});
   const bool solved = solve();
+  bindings_.left_out.pop_back();
   bindings_.values[static_cast<size_t>(goal.value)] = nullptr;
   is_placed_[statement] = false;
   return solved;
@@ -329,7 +336,11 @@ std::vector<Node*> Search::candidates(size_t statement, bool& is_connected) cons
                              : nullptr;
     if (value == nullptr || value->is_constant()) continue;
     is_connected = true;
-    for (const Use& use : value->uses()) nodes.push_back(use.node);
+    const std::span<const Op> ops = ops_of(wanted);
+    for (const Use& use : value->uses()) {
+      if (trace_ != nullptr || std::ranges::find(ops, use.node->op()) != ops.end())
+        nodes.push_back(use.node);
+    }
     std::ranges::sort(nodes, [](const Node* a, const Node* b) { return a->is_before(*b); });
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     return nodes;

@@ -33,6 +33,8 @@ class Search {
 
   // Each reaches the goals that are left, one way after the other, and leaves the state as it was.
   bool solve();
+  bool may_go_on();  // counts a step
+  bool is_float(const Goal& goal);
   bool solve_goal(const Goal& goal);
   bool solve_bound(const Goal& goal);
   bool solve_made(const Goal& goal, size_t statement);
@@ -78,6 +80,9 @@ class Search {
   size_t held_ = 0;
   size_t deferred_ = 0;  // goals put off since one was reached
   size_t steps_ = 0;
+
+ public:
+  size_t steps() const { return steps_; }
 };
 
 }  // namespace sluice::rules

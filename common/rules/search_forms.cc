@@ -39,8 +39,19 @@ bool Search::number_fits(const AttributeTerm* attribute, DType dtype, double num
   return false;
 }
 
+// Division of whole numbers rounds, so that factors cannot change places.
+bool Search::is_float(const Goal& goal) {
+  const DType dtype = goal.target->type().dtype;
+  if (dtype == DType::kUndefined || dtype_is_float(dtype)) return true;
+  fail(goal.target->producer(), [&] {
+    return fmt::format("{} is of {}, and products and polynomials are of floats", shown(goal.value),
+                       dtype_name(dtype));
+  });
+  return false;
+}
+
 bool Search::solve_product(const Goal& goal, size_t statement) {
-  if (is_placed_[statement]) return false;
+  if (is_placed_[statement] || !is_float(goal)) return false;
   is_placed_[statement] = true;
   bindings_.values[static_cast<size_t>(goal.value)] = goal.target;
   const bool solved =
@@ -54,6 +65,7 @@ bool Search::solve_product(const Goal& goal, size_t statement) {
 bool Search::solve_factors(const Goal& goal, size_t statement, const Product& product,
                            size_t first) {
   const size_t wanted = pattern_.statements[statement].operands.size();
+  if (!may_go_on()) return false;
   if (product.factors.size() == wanted && solve_assigned(goal, statement, product)) return true;
   for (size_t i = first; i < product.factors.size(); ++i) {
     const auto more = expanded(product, i);
@@ -101,6 +113,7 @@ bool Search::solve_assigned(const Goal& goal, size_t statement, const Product& p
 bool Search::solve_polynomial(const Goal& goal, size_t statement) {
   const Statement& wanted = pattern_.statements[statement];
   const Value* x = bindings_.values[static_cast<size_t>(wanted.operands[0].value)];
+  if (!is_float(goal)) return false;
   if (x == nullptr) {
     if (deferred_ >= goals_.size()) return false;
     ++deferred_;

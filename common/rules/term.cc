@@ -17,7 +17,9 @@ TermValue real_value(double number) { return known(number); }
 
 bool are_equal(const TermValue& a, const TermValue& b) {
   const auto left = a.number(), right = b.number();
-  if (left && right) return *left == *right || is_close(DType::kF32, *left, *right);
+  const bool are_whole =
+      std::holds_alternative<int64_t>(a.content) && std::holds_alternative<int64_t>(b.content);
+  if (left && right) return *left == *right || (!are_whole && is_close(DType::kF32, *left, *right));
   const auto* list = std::get_if<TermList>(&a.content);
   const auto* other = std::get_if<TermList>(&b.content);
   if (list != nullptr && other != nullptr)
@@ -94,6 +96,9 @@ TermValue evaluate_call(const Term& term, const Rule& rule, const Bindings& bind
     const bool is_value = operand.kind == Term::Kind::kValue;
     values.push_back(is_value ? bindings.values[static_cast<size_t>(operand.value)] : nullptr);
     if (is_value && values.back() == nullptr) return {};
+    const bool is_left_out =
+        is_value && std::ranges::find(bindings.left_out, operand.value) != bindings.left_out.end();
+    if (is_left_out && function->reads_node) return {};
     operands.push_back(is_value ? TermValue{} : evaluate_term(operand, rule, bindings));
   }
   return function->evaluate(operands, values);
@@ -156,6 +161,18 @@ std::optional<AttributeValue> list_of(const TermValue& value, Read read) {
     elements.push_back(static_cast<T>(*element));
   }
   return AttributeValue(std::move(elements));
+}
+
+// Whether a constant of the dtype is the number, up to rounding.
+bool is_representable(double number, DType dtype) {
+  if (dtype == DType::kF16 && std::isfinite(number)) return std::abs(number) <= 65504;
+  if (dtype == DType::kUndefined || dtype_is_float(dtype)) return true;
+  if (std::trunc(number) != number || !std::isfinite(number)) return false;
+  const int bits = dtype_bits(dtype);
+  const bool is_signed =
+      dtype == DType::kI8 || dtype == DType::kI16 || dtype == DType::kI32 || dtype == DType::kI64;
+  const double high = std::min(std::ldexp(1, is_signed ? bits - 1 : bits), 0x1p53);
+  return number < high && number >= (is_signed ? -high : 0);
 }
 
 }  // namespace
@@ -257,6 +274,7 @@ std::optional<AttributeValue> attribute_of(const TermValue& value, Op op, std::s
 
 Value* constant_of(const TermValue& value, DType dtype, Graph& graph) {
   if (const auto number = value.number()) {
+    if (!is_representable(*number, dtype)) return nullptr;
     const DType own = std::holds_alternative<double>(value.content) ? DType::kF32 : DType::kI64;
     return add_number(graph, dtype == DType::kUndefined ? own : dtype, *number);
   }

@@ -16,6 +16,8 @@ namespace sluice::rules {
 struct Bindings {
   std::vector<Value*> values;                  // by index; null: not bound
   std::vector<std::optional<double>> numbers;  // by index
+  // Values whose optional node is left out: the node that makes them is none of the rule.
+  std::vector<int32_t> left_out = {};
 };
 
 struct TermValue;
@@ -54,6 +56,7 @@ struct TermFunction {
   size_t values;     // the first operands, which are values of the rule
   bool needs_types;  // of values: not before types are inferred
   bool is_flag;      // true or false, for a condition of its own
+  bool reads_node;   // the node that makes its value
   TermValue (*evaluate)(const std::vector<TermValue>& operands, const std::vector<Value*>& values);
 };
 const TermFunction* find_function(std::string_view name);

@@ -28,8 +28,8 @@ Term joined(std::string_view op, Term left, Term right) {
 // What a term is spelled like ends before the current token.
 void RuleParser::spell(Term& term) const {
   std::string_view spelling = text_.substr(term.offset, token().offset - term.offset);
-  const size_t comment = spelling.find('#');
-  spelling = spelling.substr(0, std::min(comment, spelling.find_last_not_of(" \t\r\n") + 1));
+  if (spelling.find('\n') != std::string_view::npos)  // a comment may follow
+    spelling = spelling.substr(0, spelling.find('#'));
   term.spelling = spelling.substr(0, spelling.find_last_not_of(" \t\r\n") + 1);
 }
 
@@ -45,6 +45,8 @@ Result<Term> RuleParser::parse_binary(size_t precedence) {
       if (token().is(each)) op = each;
     }
     if (op.empty()) return left;
+    if (++operators_ > kMaxOperators)
+      return lexer_.error(fmt::format("a rule has at most {} operators", kMaxOperators));
     if (!is_difference) SLUICE_TRY(advance());
     SLUICE_ASSIGN(Term right, parse_binary(precedence + 1));
     left = joined(op, std::move(left), std::move(right));

@@ -149,6 +149,8 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   args.report = &run.passes;
   SLUICE_TRY(read_option_files(args.options));
   SLUICE_TRY(check_output_is_no_input(args.output, args.input));
+  for (const std::string& rules : args.options.list("rules", ';'))
+    SLUICE_TRY(check_output_is_no_input(args.output, rules));
   SLUICE_TRY(check_output_is_no_input(args.options.text("stats"), args.input));
   if (stage.instead != nullptr) {
     SLUICE_ASSIGN(run.output_written, stage.instead(args));

@@ -1,4 +1,5 @@
 #include "common/base/json.h"
+#include "common/base/program.h"
 #include "common/rules/check_rules.h"
 #include "common/rules/explain_rules.h"
 #include "common/rules/rule_rows.h"
@@ -35,6 +36,7 @@ Result<std::string> checked_text(const CommandLine& line) {
   std::string text;
   Json files{Json::Array{}};
   for (const std::string& path : line.list("<file>")) {
+    SLUICE_TRY(check_output_is_no_input(output_path(line), path));
     SLUICE_ASSIGN(const rules::RuleFile file, rules::read_rule_file(path));
     SLUICE_ASSIGN(const auto checks, rules::check_rules(file));
     for (const rules::RuleCheck& check : checks) {
@@ -58,7 +60,9 @@ Result<ExitClass> run(const CommandLine& line) {
     SLUICE_TRY(write_tool_text(line, text));
     return ExitClass::kDone;
   }
-  SLUICE_ASSIGN(const rules::RuleFile file, rules::read_rule_file(line.list("<file>")[0]));
+  const std::string path = line.list("<file>")[0];
+  SLUICE_TRY(check_output_is_no_input(output_path(line), path));
+  SLUICE_ASSIGN(const rules::RuleFile file, rules::read_rule_file(path));
   SLUICE_ASSIGN(Module module,
                 module_at_rules(file, line.text("<in>"), line.list("<compile-option>")));
   const RuleQuestion question{.rule = line.text("--rule"),

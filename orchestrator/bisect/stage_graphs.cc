@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kBuild = kStageNames.size() - 1;
 constexpr std::string_view kPasses = "--passes=";
 constexpr std::string_view kRules = "--rules=";
+constexpr std::string_view kUnchecked = "--unchecked-rules";
 constexpr uint8_t kScheduled = 4;  // the level of a graph after the last pass
 
 struct PassesOfGraph {
@@ -50,7 +51,24 @@ Result<void> StageGraphs::begin() {
   first_ = steps.first;
   SLUICE_ASSIGN(arguments_, early_arguments(request_.options, first_, kBuild));
   SLUICE_TRY(look_into_input());
+  SLUICE_TRY(check_rules());
   files_[first_][passes_done_] = request_.input;
+  return {};
+}
+
+// Rules that are wrong by themselves are an error of the command line, and no finding.
+Result<void> StageGraphs::check_rules() const {
+  const std::vector<std::string>& options = request_.options.rules;
+  const bool is_unchecked = std::ranges::find(options, kUnchecked) != options.end();
+  for (const std::string& option : options) {
+    if (!option.starts_with(kRules)) continue;
+    const std::string path = option.substr(kRules.size());
+    SLUICE_ASSIGN(const std::string text, read_text(path));
+    SLUICE_TRY(rules::parse_rules(text, path));
+    if (is_unchecked) continue;
+    SLUICE_ASSIGN(ChildResult checked, run_child("rules", {"check", path}));
+    if (checked.error) return *std::move(checked.error);
+  }
   return {};
 }
 

@@ -62,6 +62,7 @@ class StageGraphs {
 
  private:
   Result<void> look_into_input();
+  Result<void> check_rules() const;
   Result<std::optional<Error>> run_stage(size_t stage, const std::string& input,
                                          const std::string& output, const std::string& stop);
   Result<Json::Array> reports(size_t stage) const;

@@ -41,6 +41,8 @@ class Compilation {
     if (cache_) request_.store = cache_->folder();
     SLUICE_ASSIGN(const CompileSteps steps, steps_of(request_));
     SLUICE_TRY(check_output_is_no_input(request_.output, request_.input));
+    for (const std::string& rules : request_.options.rules)
+      SLUICE_TRY(check_output_is_no_input(request_.output, rules.substr(rules.find('=') + 1)));
     if (!request_.model.empty())
       SLUICE_TRY(check_output_is_no_input(request_.output, request_.model));
     SLUICE_TRY(check_farm_keeps(steps));

@@ -74,6 +74,38 @@ RULES = [
          "  %y = Softmax(%d) {axis = -1}", "%y = Softmax(%x) {axis = -1}"),
 ]
 
+# Wrong ones that are right for some dtypes, ranks, numbers or operands.
+NEARLY_RIGHT = [
+    rule("w", "%y = Sum(%x, *)", "%y = %x"),
+    rule("w", "%y = Concat(%x, *) {axis = 0}", "%y = %x"),
+    rule("w", "%y = Clip(%x, ?, ?)", "%y = %x"),
+    rule("w", "%y = Add(%x, %c)", "%y = %x", "near(value(%c), 0, 100)"),
+    rule("w", "%y = Clip(%x, -2.0, 2.0)", "%y = %x"),
+    rule("w", "%y = Min(%x, 3.0)", "%y = %x"),
+    rule("w", "%y = Clip(%x, 0.0, 5.0)", "%y = Relu(%x)"),
+    rule("w", "%a = Add(%x, 3.0)  %y = Clip(%a, 0.0, 6.0)", "%y = Add(%x, 3.0)"),
+    rule("w", "%y = Softmax(%x) {axis = 1}", "%y = Softmax(%x) {axis = -1}", "rank(%x) >= 2"),
+    rule("w", "%a = Transpose(%x)  %y = Transpose(%a)", "%y = %x",
+         "rank(%x) >= 2 and attr(%a, perm) == attr(%y, perm)"),
+    rule("w", "%y = Div(%x, 2)", "%y = Mul(%x, 0.5)"),
+    rule("w", "%q = Div(%x, 2)  %y = Mul(%q, 2)", "%y = %x"),
+    rule("w", "%y = Transpose(%x)", "%y = %x"),
+    rule("w", "%y = Softmax(%x)", "%y = Softmax(%x) {axis = -1}"),
+    rule("w", "%p = MatMul(%a, %b)  %y = Add(%p, %c)", "%y = Gemm(%a, %b, %c) {alpha = 2.0}"),
+    rule("w", "%y = Gemm(%a, %b)", "%y = MatMul(%a, %b)"),
+]
+# Right ones that are hard to draw a graph for.
+RIGHT = [
+    rule("r", "%y = Relu(%x)", "%y = Max(%x, 0)", 'scope(%y, "/encoder/*")'),
+    rule("r", "%y = Relu(%x)", "%y = Max(%x, 0)", "symbolic(%x, 0) and not output(%y)"),
+    rule("r", "%n = Not(%c)  %y = Where(%n, 0, %x)", "%y = Where(%c, %x, 0)"),
+    rule("r", "%y = Div(%x, 2)", "%y = Mul(%x, 0.5)", "float(%x)"),
+    rule("r", "%y = Log(%e)", "%l = Log(%e)  %y = Identity(%l)"),
+    rule("r", "%a = Exp(%x)  %y = Log(%a)", "%y = %x"),
+    rule("r", "%y = Sub(%x, %c)", "%n = Neg(%c)  %y = Add(%x, %n)"),
+    rule("r", "%a = NonZero(%x)  %y = Neg(%a)", "%b = NonZero(%x)  %y = Mul(%b, -1)"),
+]
+
 # Wrong ones, each with nodes that it matches.
 UNARY = "  %y: f32[4, 8] = {}(%x)\n"
 CHAIN = "  %a: f32[4, 8] = {}(%x)\n  %y: f32[4, 8] = {}(%a)\n"
@@ -282,6 +314,17 @@ class RuleGraphs(ProgramCase):
             for row in json.load(file)["passes"]:
                 for each in row.get("rules", []):
                     fired[each["rule"]] = fired.get(each["rule"], 0) + each["effect_times"]
+
+    def test_rules_that_hold_for_some_graphs_only(self):
+        for text in NEARLY_RIGHT:
+            with self.subTest(text):
+                self.assertIn("are not the same", self.done(
+                    3, "sluice-rules", "check", self.write("w.rules", text)).stderr)
+
+    def test_right_rules(self):
+        for text in RIGHT:
+            with self.subTest(text):
+                self.done(0, "sluice-rules", "check", self.write("r.rules", text))
 
     def test_wrong_rules(self):
         self.assertEqual(len(WRONG), 20)
