@@ -126,11 +126,12 @@ class RuleChecker {
             "--unchecked-rules uses it as it is");
   }
 
-  Result<size_t> try_dtypes(const Pattern& pattern, std::span<const TriedDType> dtypes, int most) {
+  Result<size_t> try_dtypes(const Pattern& pattern, std::span<const TriedDType> dtypes,
+                            int max_attempts) {
     size_t found = 0;
     for (const TriedDType& each : dtypes) {
       size_t here = 0;
-      const int attempts = found == 0 ? most : kAttempts;
+      const int attempts = found == 0 ? max_attempts : kAttempts;
       for (int i = 0; i < attempts && here < kInstances; ++i) {
         SLUICE_ASSIGN(const bool tried, try_instance(pattern, each));
         here += tried ? 1 : 0;

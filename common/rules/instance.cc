@@ -48,6 +48,7 @@ class Drawing {
     range_ = draw(0, 2) > 0 ? 2 : std::max(10.0, 2 * largest_number());
     is_plain_ = draw(0, 1) == 0;
     if (draw(0, 1) == 0) palette_[0] = 1;
+    if (draw(0, 3) == 0) palette_[1] = palette_[2] = palette_[0];
     for (const Hints& hints : hints_) {
       if (hints.rank && draw(0, 4) > 0) rank_ = *hints.rank;
     }
@@ -72,12 +73,12 @@ class Drawing {
 
   // Returns the largest magnitude of the numbers in the pattern, where functions may change.
   double largest_number() const {
-    constexpr double kMost = 1000;
+    constexpr double kMax = 1000;
     double largest = 0;
     for (const Statement& statement : pattern_.statements) {
       for (const Operand& operand : statement.operands) {
         const double magnitude = std::abs(operand.term.number);
-        if (operand.kind == Operand::Kind::kTerm && magnitude <= kMost)
+        if (operand.kind == Operand::Kind::kTerm && magnitude <= kMax)
           largest = std::max(largest, magnitude);
       }
     }
@@ -221,9 +222,9 @@ class Drawing {
     for (const Operand& operand : statement.operands)
       inputs.push_back(operand_value(operand, statement, graph));
     const OpRow* row = find_op(op);
-    const int64_t most = row->max_inputs < 0 ? std::ssize(inputs) + 2 : row->max_inputs;
+    const int64_t max_inputs = row->max_inputs < 0 ? std::ssize(inputs) + 2 : row->max_inputs;
     if (statement.has_more) {
-      for (int64_t more = draw(0, std::max<int64_t>(0, most - std::ssize(inputs))); more > 0;
+      for (int64_t more = draw(0, std::max<int64_t>(0, max_inputs - std::ssize(inputs))); more > 0;
            --more)
         inputs.push_back(draw_any(graph));
     }
@@ -276,7 +277,7 @@ class Drawing {
         const auto made =
             attribute_of(evaluate_term(given->term, rule_, none), node.op(), attribute.name);
         if (made) node.set_attribute(attribute.name, *made);
-      } else if (attribute.required || (!is_plain_ && draw(0, 2) == 0)) {
+      } else if (attribute.required || (!is_plain_ && draw(0, 1) == 0)) {
         draw_attribute(attribute, node);
       }
     }
@@ -306,9 +307,12 @@ class Drawing {
   std::vector<int64_t> draw_permutation(const Node& node) {
     const Type* type = node.input(0) == nullptr ? nullptr : &node.input(0)->type();
     if (type == nullptr || !type->is_tensor() || draw(0, 2) == 0) return draw_ints();
+    // Nodes with equal lists are drawn often, since patterns ask for them.
+    if (last_axes_.size() == type->dims.size() && draw(0, 1) == 0) return last_axes_;
     std::vector<int64_t> axes(type->dims.size());
     for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
     std::ranges::shuffle(axes, random_);
+    last_axes_ = axes;
     return axes;
   }
 
@@ -369,6 +373,7 @@ class Drawing {
   int64_t palette_[3] = {};
   int64_t rank_ = 0;
   bool same_shape_ = false;
+  std::vector<int64_t> last_axes_;
   double range_ = 2;       // of the elements of floats
   bool is_plain_ = false;  // attributes that may be left out are
   std::vector<int64_t> shape_;

@@ -77,7 +77,6 @@ RULES = [
 # Wrong ones that are right for some dtypes, ranks, numbers or operands.
 NEARLY_RIGHT = [
     rule("w", "%y = Sum(%x, *)", "%y = %x"),
-    rule("w", "%y = Concat(%x, *) {axis = 0}", "%y = %x"),
     rule("w", "%y = Clip(%x, ?, ?)", "%y = %x"),
     rule("w", "%y = Add(%x, %c)", "%y = %x", "near(value(%c), 0, 100)"),
     rule("w", "%y = Clip(%x, -2.0, 2.0)", "%y = %x"),
@@ -87,7 +86,6 @@ NEARLY_RIGHT = [
     rule("w", "%y = Softmax(%x) {axis = 1}", "%y = Softmax(%x) {axis = -1}", "rank(%x) >= 2"),
     rule("w", "%a = Transpose(%x)  %y = Transpose(%a)", "%y = %x",
          "rank(%x) >= 2 and attr(%a, perm) == attr(%y, perm)"),
-    rule("w", "%y = Div(%x, 2)", "%y = Mul(%x, 0.5)"),
     rule("w", "%q = Div(%x, 2)  %y = Mul(%q, 2)", "%y = %x"),
     rule("w", "%y = Transpose(%x)", "%y = %x"),
     rule("w", "%y = Softmax(%x)", "%y = Softmax(%x) {axis = -1}"),
@@ -99,6 +97,10 @@ RIGHT = [
     rule("r", "%y = Relu(%x)", "%y = Max(%x, 0)", 'scope(%y, "/encoder/*")'),
     rule("r", "%y = Relu(%x)", "%y = Max(%x, 0)", "symbolic(%x, 0) and not output(%y)"),
     rule("r", "%n = Not(%c)  %y = Where(%n, 0, %x)", "%y = Where(%c, %x, 0)"),
+    # Where it would be wrong it is not applied: the result has another type, or a constant that
+    # is no number of the dtype.
+    rule("r", "%y = Concat(%x, *) {axis = 0}", "%y = %x"),
+    rule("r", "%y = Div(%x, 2)", "%y = Mul(%x, 0.5)"),
     rule("r", "%y = Div(%x, 2)", "%y = Mul(%x, 0.5)", "float(%x)"),
     rule("r", "%y = Log(%e)", "%l = Log(%e)  %y = Identity(%l)"),
     rule("r", "%a = Exp(%x)  %y = Log(%a)", "%y = %x"),
