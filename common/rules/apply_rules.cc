@@ -8,6 +8,7 @@
 #include "common/base/work.h"
 #include "common/pass/editor.h"
 #include "common/rules/matcher.h"
+#include "common/rules/open_rules.h"
 #include "common/rules/places.h"
 #include "common/rules/replace_match.h"
 
@@ -40,9 +41,12 @@ class Queue {
 
 class RuleRun {
  public:
-  RuleRun(Graph& graph, const RuleFile& file, std::vector<RuleCount>& counts)
+  // replacer: null where no rule is open.
+  RuleRun(Graph& graph, const RuleFile& file, const OpenReplacer* replacer,
+          std::vector<RuleCount>& counts)
       : graph_(graph),
         file_(file),
+        replacer_(replacer),
         counts_(counts),
         editor_(graph),
         index_(graph),
@@ -114,6 +118,7 @@ class RuleRun {
     SLUICE_TRY(graph_.restore_order());  // a replacement with several outputs may break it
     std::optional<Match> match;
     const auto keep = [&](const Match& found) {
+      if (file_.rules[rule].is_open && !replacer_->accepts(file_.rules[rule], found)) return false;
       match = found;
       return true;
     };
@@ -125,8 +130,7 @@ class RuleRun {
     ++counts_[rule].patterns[match->pattern].matches;
     if (!facts_ && has_types(file_)) facts_.emplace(graph_);
     const std::vector<Node*> readers = readers_of(*match, file_.rules[rule]);
-    const Replaced replaced = replace_match(editor_, file_.rules[rule], *match,
-                                            facts_ ? &*facts_ : nullptr, facts_.has_value());
+    SLUICE_ASSIGN(const Replaced replaced, replace(file_.rules[rule], *match));
     if (!replaced.obstacle.empty()) {
       if (counts_[rule].obstacle.empty())
         counts_[rule].obstacle = fmt::format("{}: {}", node.label(), replaced.obstacle);
@@ -140,6 +144,18 @@ class RuleRun {
     fresh.insert(fresh.end(), readers.begin(), readers.end());
     try_again(std::move(fresh));
     return {};
+  }
+
+  Result<Replaced> replace(const Rule& rule, Match& match) {
+    ValueFacts* facts = facts_ ? &*facts_ : nullptr;
+    if (!rule.is_open) return replace_match(editor_, rule, match, facts, facts != nullptr);
+    const std::optional<OwnReplacement> own = replacer_->replace(rule, match);
+    if (!own) return Replaced{.obstacle = "the replacement was declined"};
+    SLUICE_ASSIGN(const Rule closed, close_rule(file_, rule, *own));
+    match.bindings.values.resize(closed.values.size(), nullptr);
+    for (size_t i = 0; i < own->values.size(); ++i)
+      match.bindings.values[rule.values.size() + i] = own->values[i].second;
+    return replace_match(editor_, closed, match, facts, facts != nullptr);
   }
 
   static std::vector<Node*> readers_of(const Match& match, const Rule& rule) {
@@ -192,6 +208,7 @@ class RuleRun {
 
   Graph& graph_;
   const RuleFile& file_;
+  const OpenReplacer* replacer_;
   std::vector<RuleCount>& counts_;
   Editor editor_;
   OpIndex index_;
@@ -206,15 +223,26 @@ class RuleRun {
   bool types_changed_ = false;
 };
 
-}  // namespace
-
-Result<bool> apply_rules(Graph& root, const RuleFile& file, std::vector<RuleCount>& counts) {
+Result<bool> apply(Graph& root, const RuleFile& file, const OpenReplacer* replacer,
+                   std::vector<RuleCount>& counts) {
   counts.resize(file.rules.size());
   for (size_t i = 0; i < counts.size(); ++i) {
     counts[i].rule = file.rules[i].name;
     counts[i].patterns.resize(file.rules[i].patterns.size());
   }
-  return on_every_graph(root, [&](Graph& graph) { return RuleRun(graph, file, counts).run(); });
+  return on_every_graph(root,
+                        [&](Graph& graph) { return RuleRun(graph, file, replacer, counts).run(); });
+}
+
+}  // namespace
+
+Result<bool> apply_rules(Graph& root, const RuleFile& file, std::vector<RuleCount>& counts) {
+  return apply(root, file, nullptr, counts);
+}
+
+Result<bool> apply_open_rules(Graph& root, const RuleFile& file, const OpenReplacer& replacer,
+                              std::vector<RuleCount>& counts) {
+  return apply(root, file, &replacer, counts);
 }
 
 }  // namespace sluice::rules

@@ -13,12 +13,18 @@ namespace sluice::rules {
 
 class RuleParser {
  public:
-  RuleParser(std::string_view text, const std::string& name) : lexer_(text, name), text_(text) {}
+  // takes_open: rules may name their outputs instead of a replacement.
+  RuleParser(std::string_view text, const std::string& name, bool takes_open = false)
+      : lexer_(text, name), text_(text), takes_open_(takes_open) {}
   Result<RuleFile> parse();
+  // Parses the lines of a replacement, up to the end of the text, into a rule that has none yet.
+  Result<void> parse_replacement(Rule& rule);
+  const text::Lexer& lexer() const { return lexer_; }
 
  private:
   Result<void> parse_place();
   Result<void> parse_rule();
+  Result<void> parse_outputs();
   static void split_conditions(Term condition, std::vector<Term>& conditions);
   Result<void> parse_block(std::vector<Statement>& statements, bool is_pattern);
   Result<void> parse_statement(Statement& statement, bool is_pattern);
@@ -47,6 +53,7 @@ class RuleParser {
 
   text::Lexer lexer_;
   std::string_view text_;
+  bool takes_open_;
   RuleFile file_;
   Rule* rule_ = nullptr;
   std::map<std::string, int32_t> values_;  // of the rule, by name

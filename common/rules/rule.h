@@ -91,6 +91,7 @@ struct Rule {
   std::vector<int32_t> outputs;  // values of the patterns that the replacement makes
   // For each output the value that takes its place: itself where a statement makes it.
   std::vector<int32_t> sources;
+  bool is_open = false;  // its replacement is made by code, for each match (open_rules.h)
   size_t offset = 0;
 };
 

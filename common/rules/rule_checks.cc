@@ -37,9 +37,25 @@ class Checker {
       SLUICE_TRY(check_pattern(pattern));
       bind(pattern);
     }
-    SLUICE_TRY(find_outputs());
+    SLUICE_TRY(rule_.is_open ? check_outputs() : find_outputs());
     for (const Pattern& pattern : rule_.patterns) SLUICE_TRY(check_reach(pattern));
     for (const Term& condition : rule_.conditions) SLUICE_TRY(check_condition(condition));
+    return rule_.is_open ? Result<void>() : check_replacement();
+  }
+
+  Result<void> run_on_closed(size_t first, size_t end) {
+    for (Pattern& pattern : rule_.patterns) {
+      pattern.makers.resize(rule_.values.size(), -1);
+      bind(pattern);
+    }
+    for (size_t i = first; i < end; ++i) bound_[i] = true;
+    std::vector<int32_t> wanted;
+    wanted.swap(rule_.outputs);
+    SLUICE_TRY(find_outputs());
+    for (const int32_t output : wanted) {
+      if (std::ranges::find(rule_.outputs, output) == rule_.outputs.end())
+        return error(0, fmt::format("the replacement does not make {}", name(output)));
+    }
     return check_replacement();
   }
 
@@ -299,6 +315,17 @@ class Checker {
                  "the replacement makes no value of the pattern, so it replaces nothing");
   }
 
+  Result<void> check_outputs() const {
+    for (const int32_t output : rule_.outputs) {
+      if (static_cast<size_t>(output) >= bound_.size() || !is_made(output)) {
+        return error(rule_.offset, fmt::format("{} is not made by every pattern, so it cannot be "
+                                               "replaced",
+                                               name(output)));
+      }
+    }
+    return {};
+  }
+
   // Lines that lead to no output would be left without a reason.
   Result<void> check_reach(const Pattern& pattern) const {
     std::vector<bool> reached(pattern.statements.size(), false);
@@ -455,6 +482,11 @@ class Checker {
 
 Result<void> check_rule(Rule& rule, const RuleFile& file, const text::Lexer& lexer) {
   return Checker(rule, file, lexer).run();
+}
+
+Result<void> check_closed(Rule& rule, size_t first, size_t end, const RuleFile& file,
+                          const text::Lexer& lexer) {
+  return Checker(rule, file, lexer).run_on_closed(first, end);
 }
 
 }  // namespace sluice::rules

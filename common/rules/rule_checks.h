@@ -10,4 +10,9 @@ namespace sluice::rules {
 // Errors, with line and column: kBadText.
 Result<void> check_rule(Rule& rule, const RuleFile& file, const text::Lexer& lexer);
 
+// Does the same for the replacement that an open rule got. Its values from `first` up to `end` are
+// none of the pattern, and there.
+Result<void> check_closed(Rule& rule, size_t first, size_t end, const RuleFile& file,
+                          const text::Lexer& lexer);
+
 }  // namespace sluice::rules

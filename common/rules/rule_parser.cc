@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "common/rules/open_rules.h"
 #include "common/rules/parser.h"
 #include "common/rules/rule_checks.h"
 
@@ -77,11 +78,38 @@ Result<void> RuleParser::parse_rule() {
     SLUICE_ASSIGN(Term condition, parse_term());
     split_conditions(std::move(condition), rule.conditions);
   }
-  SLUICE_TRY(lexer_.expect("replace"));
-  SLUICE_TRY(parse_block(rule.replacement, false));
+  rule.is_open = takes_open_ && token().is("outputs");
+  if (rule.is_open) {
+    SLUICE_TRY(parse_outputs());
+  } else {
+    SLUICE_TRY(lexer_.expect("replace"));
+    SLUICE_TRY(parse_block(rule.replacement, false));
+  }
   SLUICE_TRY(lexer_.expect("}"));
   SLUICE_TRY(check_rule(rule, file_, lexer_));
   file_.rules.push_back(std::move(rule));
+  return {};
+}
+
+// Parses: outputs %y, %z.
+Result<void> RuleParser::parse_outputs() {
+  bool is_more = true;
+  while (is_more) {
+    SLUICE_TRY(advance());
+    SLUICE_ASSIGN(const Token name, lexer_.take(TokenKind::kValue, "a value"));
+    rule_->outputs.push_back(value_index(name.text));
+    is_more = token().is(",");
+  }
+  return {};
+}
+
+Result<void> RuleParser::parse_replacement(Rule& rule) {
+  rule_ = &rule;
+  for (const std::string& name : rule.values)
+    values_.emplace(name, static_cast<int32_t>(values_.size()));
+  SLUICE_TRY(advance());
+  while (token().kind != TokenKind::kEnd)
+    SLUICE_TRY(parse_statement(rule.replacement.emplace_back(), false));
   return {};
 }
 
@@ -232,7 +260,9 @@ Result<void> RuleParser::parse_attributes(Statement& statement) {
   return advance();
 }
 
-Result<RuleFile> parse_rules(std::string_view text, const std::string& name) {
+namespace {
+
+Result<RuleFile> parse_file(std::string_view text, const std::string& name, bool takes_open) {
   if (text.size() > kMaxRuleBytes) {
     return make_error(ErrorCode::kLimit, "{}: {} bytes, a file of rules has at most {}", name,
                       text.size(), kMaxRuleBytes);
@@ -241,12 +271,33 @@ Result<RuleFile> parse_rules(std::string_view text, const std::string& name) {
     return make_error(ErrorCode::kBadText, "{}:1:1: the file begins with a byte order mark", name)
         .with_hint("save it without one");
   }
-  SLUICE_ASSIGN(RuleFile file, RuleParser(text, name).parse());
+  SLUICE_ASSIGN(RuleFile file, RuleParser(text, name, takes_open).parse());
   file.path = name;
   file.name = name.substr(name.find_last_of('/') + 1);
   file.text = text;
   file.digest = sha256(text);
   return file;
+}
+
+}  // namespace
+
+Result<RuleFile> parse_rules(std::string_view text, const std::string& name) {
+  return parse_file(text, name, false);
+}
+
+Result<RuleFile> parse_open_rules(std::string_view text, const std::string& name) {
+  return parse_file(text, name, true);
+}
+
+Result<Rule> close_rule(const RuleFile& file, const Rule& open, const OwnReplacement& own) {
+  Rule rule = open;
+  rule.is_open = false;
+  for (const auto& [name, value] : own.values) rule.values.push_back(name);
+  const size_t bound = rule.values.size();
+  RuleParser parser(own.lines, file.path);
+  SLUICE_TRY(parser.parse_replacement(rule));
+  SLUICE_TRY(check_closed(rule, bound - own.values.size(), bound, file, parser.lexer()));
+  return rule;
 }
 
 }  // namespace sluice::rules
