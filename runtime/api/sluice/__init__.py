@@ -11,8 +11,8 @@
 help(Run.__call__) says what inputs may be and what is returned. All errors are of kind Error; that
 an argument cannot be taken is an ArgumentError.
 
-libsluice.so is $SLUICE_LIBRARY, or the first that is there: beside this file, in ../lib, in the lib
-folder of the prefix that this file is installed in, where the system looks for libraries.
+libsluice.so is $SLUICE_LIBRARY, or the first that is there: beside this package, in ../lib, in the
+lib folder of the prefix that it is installed in, where the system looks for libraries.
 compile() runs sluice-compile, which is looked for in $SLUICE_PROGRAMS, else in the bin folder of
 the prefix that the library or this file is installed in, then in $PATH.
 """
@@ -21,6 +21,7 @@ import collections
 import collections.abc
 import contextlib
 import ctypes
+import functools
 import glob
 import itertools
 import json
@@ -38,10 +39,16 @@ import tempfile
 import threading
 import warnings
 
-try:
-    import numpy
-except ImportError:  # lists and buffers are taken, bytes are returned
-    numpy = None
+
+@functools.lru_cache(maxsize=None)
+def _numpy():
+    """Imported when the first array is wanted; None: lists and buffers are taken, bytes returned."""
+    try:
+        import numpy
+    except ImportError:
+        return None
+    return numpy
+
 
 # Of ONNX's numbers of dtypes: numpy's name, and the format of the modules struct and memoryview.
 _Dtype = collections.namedtuple("_Dtype", "name format")
@@ -150,7 +157,7 @@ class _Tensor(ctypes.Structure):
     ]
 
 
-# From this file's folder: a build tree or any folder with both files, then
+# From the folder that contains the package: a build tree or any folder with both, then
 # PREFIX/lib/python3/dist-packages, where the library may be in a folder of lib for one
 # architecture.
 _LIBRARY_PLACES = (
@@ -162,9 +169,12 @@ _LIBRARY_PLACES = (
 )
 
 
+_HERE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+
 def _load():
     named = os.environ.get("SLUICE_LIBRARY")
-    here = glob.escape(os.path.dirname(os.path.realpath(__file__)))
+    here = glob.escape(_HERE)
     found = [path for place in _LIBRARY_PLACES for path in glob.glob(os.path.join(here, place))]
     if named and os.path.exists(named):
         found.insert(0, named)
@@ -221,6 +231,7 @@ def _dtype_of(binding):
 
 
 def _as_array(binding, expected, data, dtype=None):
+    numpy = _numpy()
     try:
         return numpy.asarray(data, dtype=dtype)
     except Exception as problem:  # of the object's own, too
@@ -229,6 +240,7 @@ def _as_array(binding, expected, data, dtype=None):
 
 def _to_array(binding, data):
     """As an array of the input's dtype, if it is one or made of plain numbers that fit it."""
+    numpy = _numpy()
     wanted = numpy.dtype(_dtype_of(binding).name)
     array = _as_array(binding, wanted.name, data)
     is_typed = hasattr(data, "dtype")  # arrays and scalars of numpy
@@ -291,6 +303,7 @@ def _packed(binding, wanted, elements):
 
 def _to_strings(binding, data):
     """The memory of a tensor of strings, and its dims."""
+    numpy = _numpy()
     if numpy is None:
         elements, dims = _flattened(binding, data)
     else:
@@ -307,6 +320,7 @@ def _to_strings(binding, data):
 
 def _to_tensor(binding, data):
     """The C struct of an array, and what keeps its memory."""
+    numpy = _numpy()
     if numpy is not None and binding.dtype != _STRING:
         keep = _to_array(binding, data)
         address, size, shape = keep.ctypes.data, keep.nbytes, keep.shape
@@ -335,6 +349,7 @@ def _texts_of(data, count):
 
 def _from_tensor(tensor):
     """A copy: an array, or bytes without numpy and for dtypes that numpy does not have."""
+    numpy = _numpy()
     data = _bytes_of(tensor)
     dims = tuple(tensor.dims[i] for i in range(tensor.rank))
     if numpy is not None and tensor.dtype == _STRING:
@@ -922,9 +937,8 @@ def _find_compiler():
     """In the folder that is named; else beside what is installed, then in $PATH."""
     named = os.environ.get("SLUICE_PROGRAMS")
     lib = os.path.dirname(os.path.realpath(_library._name)) if os.sep in _library._name else None
-    here = os.path.dirname(os.path.realpath(__file__))
     places = [os.path.join(lib, "../bin"), os.path.join(lib, "../../bin")] if lib else []
-    places.append(os.path.join(here, "../bin"))
+    places.append(os.path.join(_HERE, "../bin"))
     for place in [named] if named else places:
         path = os.path.normpath(os.path.join(place, _COMPILER))
         if os.access(path, os.X_OK):

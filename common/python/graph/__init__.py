@@ -1,0 +1,123 @@
+"""Graphs of Sluice in Python: reading, walking, editing, matching, writing; passes of one's own.
+
+    import sluice.graph as sg
+    module = sg.read("model.sg")
+    for node in module.root.nodes:
+        print(node.op, node.output.type)
+
+docs/own-passes.md has passes, docs/graphs-in-python.md the rest. Operators are methods of a graph:
+graph.Relu(x) adds a node and returns its result. numpy is imported when the first array is wanted.
+"""
+
+import os
+
+from sluice.graph import _graph
+from sluice.graph._graph import Graph, Module, Node, Type, Value, can_fuse
+from sluice.graph.errors import ErasedError, Error
+from sluice.graph.expressions import ANY, Constant, Expression, Variable, op
+from sluice.graph.passes import (
+    Context,
+    DecomposePass,
+    Match,
+    Pass,
+    Pattern,
+    PatternPass,
+    pattern,
+)
+from sluice.graph.program import main
+
+__all__ = [
+    "ANY",
+    "Constant",
+    "Context",
+    "DecomposePass",
+    "ErasedError",
+    "Error",
+    "Expression",
+    "Graph",
+    "Match",
+    "Module",
+    "Node",
+    "Pass",
+    "Pattern",
+    "PatternPass",
+    "Type",
+    "Value",
+    "Variable",
+    "can_fuse",
+    "diff",
+    "main",
+    "op",
+    "pattern",
+    "read",
+]
+
+
+def read(source):
+    """Reads a graph file: a path, "-" for standard input, bytes, or an open file."""
+    if hasattr(source, "read"):
+        source = source.read()
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return Module._from_bytes(bytes(source), "bytes")
+    return _graph.read_graph(os.fspath(source))
+
+
+def write(self, target, inline=False):
+    """Writes a graph file: to a path, which gets its name when it is complete, "-" for standard
+    output, or an open file. inline: with the bytes of all constants.
+    """
+    if hasattr(target, "write"):
+        target.write(self.to_bytes())
+        return
+    self._write(os.fspath(target), inline)
+
+
+def diff(a, b, ignore_constants=False):
+    """The differences of two modules, a line each; empty when they are equal."""
+    return _graph.differences(a, b, ignore_constants)
+
+
+def _match(self, wanted):
+    """The matches of a Pattern, or of its text, in this graph."""
+    wanted = Pattern(text=wanted) if isinstance(wanted, str) else wanted
+    found = _graph.search(self, wanted.rule("pattern"), "pattern")
+    return [Match(each, wanted.inputs, wanted.outputs) for each in found]
+
+
+def _operator(self, name):
+    if name not in _OPS:
+        raise AttributeError(f"a graph has no '{name}', and there is no such operator")
+
+    def add(*inputs, name_=name, **attributes):
+        own = {key: attributes.pop(key) for key in ("name", "outputs", "before") if key in attributes}
+        values = [_operand(self, each, inputs) for each in inputs]
+        return self.add_node(name_, values, attributes=attributes, **own)
+
+    add.__name__, add.__doc__ = name, _OPS[name]
+    return add
+
+
+def _operand(graph, given, inputs):
+    """A value; a number becomes a constant of the dtype of the first value beside it."""
+    if given is None or isinstance(given, Value):
+        return given
+    if not isinstance(given, (int, float)):
+        return graph.constant(given)
+    return graph.constant(given, next((v.dtype or "" for v in inputs if isinstance(v, Value)), ""))
+
+
+def _signature(row):
+    name, low, high, low_results, high_results, attributes = row
+    many = lambda a, b: str(a) if a == b else f"{a} or more" if b < 0 else f"{a} to {b}"
+    lines = [f"{name}: {many(low, high)} operands, {many(low_results, high_results)} results."]
+    for key, kind, is_required, number, text, words in attributes:
+        default = " (required)" if is_required else f", default {text or f'{number:g}'}" if text or kind in ("int", "float") else ""
+        lines.append(f"  {key}: {kind}{default}" + (f"; {words.replace(' ', ', ')}" if words else ""))
+    return "\n".join(lines)
+
+
+_OPS = {row[0]: _signature(row) for row in _graph.op_rows()}
+Module.write = write
+Graph.match = _match
+Graph.__getattr__ = _operator
+Graph.__dir__ = lambda self: [*object.__dir__(self), *_OPS]
