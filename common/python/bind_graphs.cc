@@ -12,6 +12,9 @@ namespace {
 // The nodes of a graph as they are when it is made; those that are erased meanwhile are left out.
 struct NodeSequence {
   std::vector<NodeHandle> nodes;
+};
+struct NodeWalk {
+  std::vector<NodeHandle> nodes;
   size_t at = 0;
 };
 
@@ -136,11 +139,13 @@ void bind_sequence(py::module_& m) {
              if (index < 0 || index >= count) throw py::index_error("no such node");
              return each.nodes[static_cast<size_t>(index)];
            })
-      .def("__iter__", [](const NodeSequence& each) { return NodeSequence{each.nodes, 0}; })
-      .def("__next__", [](NodeSequence& each) {
-        while (each.at < each.nodes.size() && is_erased(each.nodes[each.at])) ++each.at;
-        if (each.at >= each.nodes.size()) throw py::stop_iteration();
-        return each.nodes[each.at++];
+      .def("__iter__", [](const NodeSequence& each) { return NodeWalk{each.nodes, 0}; });
+  py::class_<NodeWalk>(m, "NodeWalk")
+      .def("__iter__", [](const py::object& walk) { return walk; })
+      .def("__next__", [](NodeWalk& walk) {
+        while (walk.at < walk.nodes.size() && is_erased(walk.nodes[walk.at])) ++walk.at;
+        if (walk.at >= walk.nodes.size()) throw py::stop_iteration();
+        return walk.nodes[walk.at++];
       });
 }
 

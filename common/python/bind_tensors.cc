@@ -33,7 +33,7 @@ std::vector<int64_t> array_dims(DType dtype, const std::vector<int64_t>& dims) {
 }
 
 py::object view_of(DType dtype, const std::vector<int64_t>& dims, const std::byte* data,
-                   bool is_splat, const py::object& owner) {
+                   bool is_splat, bool is_read_only, const py::object& owner) {
   const py::dtype type(array_name(dtype));
   std::vector<py::ssize_t> shape, strides;
   for (const int64_t dim : array_dims(dtype, dims)) shape.push_back(dim);
@@ -44,7 +44,7 @@ py::object view_of(DType dtype, const std::vector<int64_t>& dims, const std::byt
     stride *= std::max<py::ssize_t>(shape[i], 1);
   }
   py::array array(type, std::move(shape), std::move(strides), data, owner);
-  array.attr("setflags")(false);
+  if (is_read_only) array.attr("setflags")(false);
   return array;
 }
 
@@ -85,9 +85,7 @@ py::object array_of(Tensor tensor) {
   if (tensor.dtype == DType::kString) return text_array(tensor);
   auto* kept = new Tensor(std::move(tensor));
   const py::capsule owner(kept, [](void* each) { delete static_cast<Tensor*>(each); });
-  py::object array = view_of(kept->dtype, kept->dims, kept->bytes.data(), false, owner);
-  array.attr("setflags")(true);
-  return array;
+  return view_of(kept->dtype, kept->dims, kept->bytes.data(), false, false, owner);
 }
 
 py::object constant_array(const Box& box, SegmentId id) {
@@ -102,10 +100,10 @@ py::object constant_array(const Box& box, SegmentId id) {
   const auto dims = type.extents();
   const py::capsule owner(new Box(box), [](void* each) { delete static_cast<Box*>(each); });
   const bool is_splat = segment.kind == SegmentKind::kSplat && dtype_bits(type.dtype) >= 8;
-  if (is_splat) return view_of(type.dtype, *dims, segment.data.data(), true, owner);
+  if (is_splat) return view_of(type.dtype, *dims, segment.data.data(), true, true, owner);
   if (segment.kind == SegmentKind::kSplat)
     return array_of(check(evaluate_segment(box->module, id)));
-  return view_of(type.dtype, *dims, check(box->module.bytes(id)).data(), false, owner);
+  return view_of(type.dtype, *dims, check(box->module.bytes(id)).data(), false, true, owner);
 }
 
 Tensor tensor_of_object(const py::object& given, const std::string& dtype) {

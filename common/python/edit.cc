@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <optional>
 #include <unordered_set>
 
@@ -32,17 +33,25 @@ Result<bool> infer_kept(ModuleBox& box, Node& node, ValueFacts& facts, TypesBefo
   return infer_node(node, facts);
 }
 
+// The node whose body ends, or begins, with the value; null where none does.
+Node* owner_at(const Value& value) {
+  return value.is_input() || value.is_output() ? value.graph().owner() : nullptr;
+}
+
 // Infers the nodes again, and what reads a type that became another one by it.
 Result<void> infer_onward(ModuleBox& box, std::vector<Node*> nodes, TypesBefore& before) {
-  if (nodes.empty()) return {};
-  ValueFacts facts(nodes[0]->graph());
   std::deque<Node*> queue(nodes.begin(), nodes.end());
+  std::map<const Graph*, ValueFacts> facts;
   while (!queue.empty()) {
     Node& node = *queue.front();
     queue.pop_front();
-    SLUICE_ASSIGN(const bool changed, infer_kept(box, node, facts, before));
-    for (size_t i = 0; changed && i < node.output_count(); ++i)
-      for (const Use& use : node.output(i).uses()) queue.push_back(use.node);
+    ValueFacts& known = facts.try_emplace(&node.graph(), node.graph()).first->second;
+    SLUICE_ASSIGN(const bool changed, infer_kept(box, node, known, before));
+    for (size_t i = 0; changed && i < node.output_count(); ++i) {
+      const Value& output = node.output(i);
+      for (const Use& use : output.uses()) queue.push_back(use.node);
+      if (Node* owner = owner_at(output); owner != nullptr) queue.push_back(owner);
+    }
   }
   return {};
 }
@@ -200,12 +209,19 @@ void set_type(ModuleBox& box, Value& value, std::optional<TypeId> type) {
   std::vector<Node*> nodes;
   if (value.producer() != nullptr) nodes.push_back(value.producer());
   for (const Use& use : value.uses()) nodes.push_back(use.node);
+  if (Node* owner = owner_at(value); owner != nullptr) nodes.push_back(owner);
   const size_t mark = box.module.expressions.mark();
   auto inferred = infer_onward(box, nodes, before);
   if (inferred && type && value.type_id() != *type) {
     inferred = make_error(ErrorCode::kBadShape, "'{}' is {}, which is more than {}", value.name(),
                           type_text(box.module, value.type()),
                           type_text(box.module, box.module.type(*type)));
+  }
+  if (inferred && box.has_types && value.type().kind == TypeKind::kUnknown) {
+    inferred = make_error(ErrorCode::kBadShape,
+                          "the type of '{}' cannot be inferred: no node "
+                          "makes it",
+                          value.name());
   }
   box.forget_facts();
   ++box.edits;

@@ -44,9 +44,13 @@ class Captured(Expression):
 
 
 class Match:
-    """What a pattern found: values by name, inputs by number, numbers by name, nodes."""
+    """What a pattern found: values by name, inputs by number, numbers by name, nodes.
 
-    def __init__(self, found, inputs, outputs):
+    pattern: the name of the @pattern method, or the number of what patterns() returned.
+    """
+
+    def __init__(self, found, inputs, outputs, pattern=0):
+        self.pattern = pattern
         self._values = {name: Captured(value, name) for name, value in found.values}
         self._numbers = dict(found.numbers)
         self.nodes = found.nodes
@@ -84,7 +88,7 @@ class Pattern:
     """
 
     def __init__(self, outputs=None, where="", text="", inputs=()):
-        self.inputs, self.outputs, self.text = list(inputs), [], text
+        self.inputs, self.outputs, self.text, self.key = list(inputs), [], text, 0
         if outputs is None:
             self.outputs = re.findall(r"%(\w+)", text.rpartition("outputs")[2])
             return
@@ -190,7 +194,11 @@ class _Rewrite(Pass):
         patterns = self._patterns(module)
         if not patterns:
             return
-        match_of = lambda found: Match(found, patterns[found.rule].inputs, patterns[found.rule].outputs)
+
+        def match_of(found):
+            of = patterns[found.rule]
+            return Match(found, of.inputs, of.outputs, of.key)
+
         accepts = None
         if type(self).meets is not _Rewrite.meets:
             accepts = lambda found: bool(self.meets(match_of(found)))
@@ -259,11 +267,15 @@ class PatternPass(_Rewrite):
                     found[name] = _pattern_of(self, method, self.where)
         if not found:
             raise TypeError(f"{type(self).__name__} has no method marked @pattern, and no patterns()")
+        for name, each in found.items():
+            each.key = name
         return list(found.values())
 
     def _patterns(self, module):
         if not hasattr(self, "_made"):
             given = [Pattern(text=e) if isinstance(e, str) else e for e in self.patterns()]
+            for number, each in enumerate(given):
+                each.key = each.key or number
             names = [self.name if len(given) == 1 else f"{self.name}-{i}" for i in range(len(given))]
             self._made = dict(zip(names, given))
         return self._made
