@@ -9,10 +9,7 @@
 namespace sluice::python {
 namespace {
 
-// The nodes of a graph as they are when it is made; those that are erased meanwhile are left out.
-struct NodeSequence {
-  std::vector<NodeHandle> nodes;
-};
+// A loop over them.
 struct NodeWalk {
   std::vector<NodeHandle> nodes;
   size_t at = 0;
@@ -129,9 +126,8 @@ std::optional<Handle<Found>> find_named(const Box& box, Range&& range, const std
   return std::nullopt;
 }
 
-void bind_sequence(py::module_& m) {
-  py::class_<NodeSequence>(m, "Nodes", "Nodes in order, as they were when it was made.")
-      .def("__len__", [](const NodeSequence& each) { return each.nodes.size(); })
+void bind_sequence(py::module_& m, Classes& classes) {
+  classes.nodes.def("__len__", [](const NodeSequence& each) { return each.nodes.size(); })
       .def("__getitem__",
            [](const NodeSequence& each, py::ssize_t index) {
              const auto count = static_cast<py::ssize_t>(each.nodes.size());
@@ -151,9 +147,9 @@ void bind_sequence(py::module_& m) {
 
 }  // namespace
 
-void bind_graphs(py::module_& m) {
-  bind_sequence(m);
-  py::class_<GraphHandle>(m, "Graph", py::dynamic_attr(), "A graph: a model, a part or a body.")
+void bind_graphs(py::module_& m, Classes& classes) {
+  bind_sequence(m, classes);
+  classes.graph
       .def_property_readonly("name",
                              [](const GraphHandle& graph) { return graph_of(graph).name(); })
       .def_property_readonly(

@@ -137,8 +137,8 @@ py::list op_rows() {
 
 }  // namespace
 
-void bind_modules(py::module_& m) {
-  py::class_<ModuleBox, Box>(m, "Module", "All of a graph file: graphs and what they share.")
+void bind_modules(py::module_& m, Classes& classes) {
+  classes.module
       .def(py::init([] { return box_of(Module()); }),
            "An empty module: add_graph('main') begins it.")
       .def_static("_from_bytes", &read_bytes)

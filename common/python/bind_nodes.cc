@@ -211,8 +211,8 @@ NamedAttributes attributes_of_dict(ModuleBox& box, Op op, const py::dict& attrib
   return made;
 }
 
-void bind_nodes(py::module_& m) {
-  py::class_<NodeHandle> c(m, "Node", "A node of a graph.");
+void bind_nodes(py::module_& m, Classes& classes) {
+  py::class_<NodeHandle>& c = classes.node;
   c.def_property(
        "name", [](const NodeHandle& node) { return node_of(node).name(); },
        [](const NodeHandle& node, const std::string& name) {

@@ -10,19 +10,6 @@
 namespace sluice::python {
 namespace {
 
-// A dim in Python: a number, an expression as text, or None.
-using PythonDim = std::variant<std::monostate, int64_t, std::string>;
-
-struct PythonType {
-  TypeKind kind = TypeKind::kUnknown;
-  DType dtype = DType::kUndefined;
-  std::optional<std::vector<PythonDim>> dims;  // none: of any rank
-  std::shared_ptr<PythonType> element;
-  std::string text;
-
-  bool operator==(const PythonType& other) const { return text == other.text; }
-};
-
 PythonDim dim_object(const Module& module, const Dim& dim) {
   if (dim.is_fixed()) return dim.value;
   if (dim.is_unknown()) return std::monostate();
@@ -146,8 +133,8 @@ TypeId type_of_object(Module& module, const py::object& type) {
   return intern(module, py::cast<const PythonType&>(type));
 }
 
-void bind_types(py::module_& m) {
-  py::class_<PythonType>(m, "Type", "The type of a value: dtype and dims of a tensor, or nested.")
+void bind_types(Classes& classes) {
+  classes.type
       .def(py::init(&make_tensor_type), py::arg("dtype"), py::arg("dims") = py::none(),
            "A tensor's type. A dim is a number, a text such as 'N' or '2*N + 1', or None; without "
            "dims any rank.")

@@ -54,8 +54,8 @@ std::vector<Value*> values_of(const std::vector<std::optional<ValueHandle>>& han
   return values;
 }
 
-void bind_values(py::module_& m) {
-  py::class_<ValueHandle>(m, "Value", "A value of a graph: an input, a constant or a result.")
+void bind_values(Classes& classes) {
+  classes.value
       .def_property(
           "name", [](const ValueHandle& value) { return value_of(value).name(); },
           [](const ValueHandle& value, const std::string& name) {

@@ -3,9 +3,11 @@
 
 #include <pybind11/pybind11.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "common/base/tensor.h"
@@ -17,12 +19,39 @@ namespace sluice::python {
 
 namespace py = pybind11;
 
+// A dim in Python: a number, an expression as text, or None.
+using PythonDim = std::variant<std::monostate, int64_t, std::string>;
+
+struct PythonType {
+  TypeKind kind = TypeKind::kUnknown;
+  DType dtype = DType::kUndefined;
+  std::optional<std::vector<PythonDim>> dims;  // none: of any rank
+  std::shared_ptr<PythonType> element;
+  std::string text;
+
+  bool operator==(const PythonType& other) const { return text == other.text; }
+};
+
+// The nodes of a graph as they are when it is made; those that are erased meanwhile are left out.
+struct NodeSequence {
+  std::vector<NodeHandle> nodes;
+};
+// The classes, declared before any method, so that signatures name them.
+struct Classes {
+  py::class_<PythonType> type;
+  py::class_<ValueHandle> value;
+  py::class_<NodeHandle> node;
+  py::class_<NodeSequence> nodes;
+  py::class_<GraphHandle> graph;
+  py::class_<ModuleBox, Box> module;
+};
+
 void bind_errors(py::module_& m);
-void bind_types(py::module_& m);
-void bind_nodes(py::module_& m);
-void bind_values(py::module_& m);
-void bind_graphs(py::module_& m);
-void bind_modules(py::module_& m);
+void bind_types(Classes& classes);
+void bind_values(Classes& classes);
+void bind_nodes(py::module_& m, Classes& classes);
+void bind_graphs(py::module_& m, Classes& classes);
+void bind_modules(py::module_& m, Classes& classes);
 void bind_rules(py::module_& m);
 
 // Types: objects of the class Type, of a module or of none.

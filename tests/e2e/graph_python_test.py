@@ -139,7 +139,8 @@ class Graphs(ProgramCase):
                 (lambda: self.root.value("p").replace_with(self.root.value("x")), "is f32[2, 3]"),
                 (lambda: self.root.value("p").replace_with(self.root.value("z")), "a cycle"),
                 (lambda: relu.__setitem__("axis", 1), "no attribute 'axis'"),
-                (lambda: setattr(self.root.value("p"), "type", sg.Type("f32", [3, 4])), "f32[3, 4]"),
+                (lambda: setattr(self.root.value("p"), "type", sg.Type("f32", [3, 4])),
+                 "f32[3, 4]"),
                 (lambda: self.root.add_node("Reluu", []), "no op 'Reluu'"),
                 (lambda: relu.run_after(relu), "a cycle")):
             with self.assertRaises(sg.Error) as caught:
@@ -315,7 +316,8 @@ def values_of(graph):
 def add_some(graph, dice):
     value = dice.choice(values_of(graph))
     for _ in range(dice.randint(1, 3)):
-        value = getattr(graph, dice.choice(["Relu", "Neg", "Abs", "Softmax", "Not", "Transpose"]))(value)
+        op_name = dice.choice(["Relu", "Neg", "Abs", "Softmax", "Not", "Transpose"])
+        value = getattr(graph, op_name)(value)
 
 
 def add_identity(graph, dice):
@@ -340,7 +342,8 @@ def replace(graph, dice):
 
 def retype(graph, dice):
     dims = dice.choice([[8, 8], [8, 4], [4], [], [None, 8], None])
-    dice.choice(values_of(graph)).type = dice.choice([sg.Type("f32", dims), sg.Type("i64", dims), None])
+    types = [sg.Type("f32", dims), sg.Type("i64", dims), None]
+    dice.choice(values_of(graph)).type = dice.choice(types)
 
 
 def rewire(graph, dice):
@@ -352,7 +355,8 @@ def rewire(graph, dice):
 def attribute(graph, dice):
     node = pick(graph, dice)
     if node:
-        node[dice.choice(["axis", "perm", "keepdims", "alpha", "to"])] = dice.choice([0, 1, [1, 0], -1])
+        name = dice.choice(["axis", "perm", "keepdims", "alpha", "to"])
+        node[name] = dice.choice([0, 1, [1, 0], -1])
 
 
 def swap_operands(graph, dice):

@@ -89,7 +89,8 @@ def _operator(self, name):
         raise AttributeError(f"a graph has no '{name}', and there is no such operator")
 
     def add(*inputs, name_=name, **attributes):
-        own = {key: attributes.pop(key) for key in ("name", "outputs", "before") if key in attributes}
+        words = [word for word in ("name", "outputs", "before") if word in attributes]
+        own = {word: attributes.pop(word) for word in words}
         values = [_operand(self, each, inputs) for each in inputs]
         return self.add_node(name_, values, attributes=attributes, **own)
 
@@ -106,14 +107,20 @@ def _operand(graph, given, inputs):
     return graph.constant(given, next((v.dtype or "" for v in inputs if isinstance(v, Value)), ""))
 
 
+def _many(low, high):
+    return str(low) if low == high else f"{low} or more" if high < 0 else f"{low} to {high}"
+
+
+def _attribute_text(key, kind, is_required, number, text, words):
+    default = f", default {text or format(number, 'g')}" if text or kind in ("int", "float") else ""
+    choice = f"; {words.replace(' ', ', ')}" if words else ""
+    return f"  {key}: {kind}{' (required)' if is_required else default}{choice}"
+
+
 def _signature(row):
     name, low, high, low_results, high_results, attributes = row
-    many = lambda a, b: str(a) if a == b else f"{a} or more" if b < 0 else f"{a} to {b}"
-    lines = [f"{name}: {many(low, high)} operands, {many(low_results, high_results)} results."]
-    for key, kind, is_required, number, text, words in attributes:
-        default = " (required)" if is_required else f", default {text or f'{number:g}'}" if text or kind in ("int", "float") else ""
-        lines.append(f"  {key}: {kind}{default}" + (f"; {words.replace(' ', ', ')}" if words else ""))
-    return "\n".join(lines)
+    sizes = f"{_many(low, high)} operands, {_many(low_results, high_results)} results"
+    return "\n".join([f"{name}: {sizes}.", *(_attribute_text(*each) for each in attributes)])
 
 
 _OPS = {row[0]: _signature(row) for row in _graph.op_rows()}

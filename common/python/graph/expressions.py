@@ -158,7 +158,8 @@ class Writer:
             if isinstance(call, Call):
                 self.names.setdefault(call, {})
                 if index in self.names[call]:
-                    raise ValueError(f"one value is the output {self.names[call][index]} and {name}")
+                    other = self.names[call][index]
+                    raise ValueError(f"one value is the output {other} and {name}")
                 self.names[call][index] = name
         for name, expression in outputs:
             written = self.operand(expression)

@@ -173,7 +173,7 @@ class _Rewrite(Pass):
             return
         if cls.run is not Pass.run or cls.apply is not _Rewrite.apply:
             kind = "PatternPass" if issubclass(cls, PatternPass) else "DecomposePass"
-            raise TypeError(f"{cls.__name__} overrides run, which is {kind}'s own; derive from Pass")
+            raise TypeError(f"{cls.__name__} overrides run, which is {kind}'s: derive from Pass")
 
     def meets(self, match):
         """Whether the match is wanted; called once its conditions hold."""
@@ -203,7 +203,8 @@ class _Rewrite(Pass):
         if type(self).meets is not _Rewrite.meets:
             accepts = lambda found: bool(self.meets(match_of(found)))
         replace = lambda found: self._replacement(match_of(found), patterns[found.rule])
-        _, counts = _graph.rewrite(module, self._text(patterns, context), self.name, accepts, replace)
+        text = self._text(patterns, context)
+        _, counts = _graph.rewrite(module, text, self.name, accepts, replace)
         context.counts += [Count(self.name, *count[1:]) for count in counts]
         _collect(self.name, context)
 
@@ -236,7 +237,7 @@ class _Rewrite(Pass):
         return "\n".join(writer.lines), extra
 
     def why(self, module, node="", context=None):
-        """Why it does not match, or where it does: (pattern, matches, reason, node, placed, lines)."""
+        """Where it matches, or why not: (pattern, matches, reason, node, placed, lines)."""
         patterns = self._patterns(module)
         context = context or Context(module)
         if not patterns:
@@ -247,7 +248,8 @@ class _Rewrite(Pass):
 class PatternPass(_Rewrite):
     """Rewrites what patterns match: methods marked @pattern, or a method patterns().
 
-    where: conditions of all patterns. patterns() returns Patterns or texts "match { … } outputs %y".
+    where: conditions of all patterns. patterns() returns Patterns, or texts such as
+    "match { … } outputs %y".
     """
 
     where = ""
@@ -266,7 +268,8 @@ class PatternPass(_Rewrite):
                 if getattr(method, "is_pattern", False):
                     found[name] = _pattern_of(self, method, self.where)
         if not found:
-            raise TypeError(f"{type(self).__name__} has no method marked @pattern, and no patterns()")
+            name = type(self).__name__
+            raise TypeError(f"{name} has no method marked @pattern, and no patterns()")
         for name, each in found.items():
             each.key = name
         return list(found.values())
@@ -276,7 +279,8 @@ class PatternPass(_Rewrite):
             given = [Pattern(text=e) if isinstance(e, str) else e for e in self.patterns()]
             for number, each in enumerate(given):
                 each.key = each.key or number
-            names = [self.name if len(given) == 1 else f"{self.name}-{i}" for i in range(len(given))]
+            numbers = range(len(given))
+            names = [self.name if len(given) == 1 else f"{self.name}-{i}" for i in numbers]
             self._made = dict(zip(names, given))
         return self._made
 
@@ -305,7 +309,8 @@ class DecomposePass(_Rewrite):
     @staticmethod
     def _form(op, present, outputs):
         inputs = [f"in{i}" for i in range(len(present))]
-        operands = ", ".join("%" + name if is_there else "_" for name, is_there in zip(inputs, present))
+        operands = ", ".join("%" + name if is_there else "_"
+                             for name, is_there in zip(inputs, present))
         results = ", ".join(f"%out{i}" for i in range(outputs))
         name = f'"{op}"' if "::" in op else op
         text = f"match {{ {results} = {name}({operands}) }}\noutputs {results}"

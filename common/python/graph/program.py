@@ -1,4 +1,4 @@
-"""main(): a program of the pipe made of passes; and where in a file of the user something failed."""
+"""main(): a program of the pipe made of passes; and where in a user's file something failed."""
 
 import hashlib
 import os
@@ -88,7 +88,8 @@ def why_text(passes, module, node):
             text += f"{rule}: {len(matches)} match{'' if len(matches) == 1 else 'es'}\n"
             text += "".join(f"  {match}\n" for match in matches)
             if not matches and reason:
-                text += f"  nearest: {placed} of {lines} lines at {label or 'no node'}\n  {reason}\n"
+                text += f"  nearest: {placed} of {lines} lines at {label or 'no node'}\n"
+                text += f"  {reason}\n"
             elif not matches:
                 text += "  there is no node with an op of its pattern\n"
     return text
@@ -109,7 +110,8 @@ def main(*given):
 
     In a file of --pass it only says which passes the file has.
     """
-    passes = [pass_of(each) for one in given for each in (one if isinstance(one, (list, tuple)) else [one])]
+    lists = [one if isinstance(one, (list, tuple)) else [one] for one in given]
+    passes = [pass_of(each) for one in lists for each in one]
     if _collected is not None:
         _collected.extend(passes)
         return

@@ -42,7 +42,7 @@ import warnings
 
 @functools.lru_cache(maxsize=None)
 def _numpy():
-    """Imported when the first array is wanted; None: lists and buffers are taken, bytes returned."""
+    """Imported for the first array; None: lists and buffers are taken, bytes are returned."""
     try:
         import numpy
     except ImportError:

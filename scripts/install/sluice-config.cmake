@@ -1,0 +1,18 @@
+# find_package(sluice): sluice::sluice runs compiled models.
+# find_package(sluice COMPONENTS compiler): sluice::compiler, too, for plugins (docs/own-passes.md).
+include(${CMAKE_CURRENT_LIST_DIR}/sluice-runtime-targets.cmake)
+set(sluice_compiler_FOUND FALSE)
+if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/sluice-compiler-targets.cmake)
+  include(CMakeFindDependencyMacro)
+  if("compiler" IN_LIST sluice_FIND_COMPONENTS)
+    find_dependency(fmt)
+    include(${CMAKE_CURRENT_LIST_DIR}/sluice-compiler-targets.cmake)
+    set(sluice_compiler_FOUND TRUE)
+  endif()
+endif()
+foreach(component IN LISTS sluice_FIND_COMPONENTS)
+  if(sluice_FIND_REQUIRED_${component} AND NOT sluice_${component}_FOUND)
+    set(sluice_FOUND FALSE)
+    set(sluice_NOT_FOUND_MESSAGE "no component ${component} is here: install sluice-compiler")
+  endif()
+endforeach()
