@@ -108,6 +108,17 @@ void ModuleBox::forget_erased_graphs() {
   }
 }
 
+Module ModuleBox::release() {
+  for (Cell<Node>& cell : nodes_.all) cell.target = nullptr;
+  for (Cell<Value>& cell : values_.all) cell.target = nullptr;
+  for (Cell<Graph>& cell : graphs_.all) cell.target = nullptr;
+  facts_.clear();
+  editors_.clear();
+  Module empty;
+  empty.add_graph("released");
+  return std::exchange(module, std::move(empty));
+}
+
 void ModuleBox::compact() {
   begin_edit();
   restore_order();

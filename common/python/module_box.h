@@ -55,6 +55,8 @@ struct ModuleBox {
   void restore_order();
   // Does Module::compact and moves the cells.
   void compact();
+  // Gives the module away; all handles are then to what is erased.
+  Module release();
   // What is known of values while nodes are added; forgotten where an edit may make it wrong.
   ValueFacts& facts(Graph& graph);
   void forget_facts() { facts_.clear(); }
