@@ -21,7 +21,11 @@ set(CPACK_DEBIAN_COMPILER_PACKAGE_NAME sluice-compiler)
 set(CPACK_DEBIAN_COMPILER_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_COMPILER_PACKAGE_DEPENDS "sluice-runtime (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_COMPILER_PACKAGE_RECOMMENDS "protobuf-compiler, libzmq5, libcurl4, libseccomp2")
-set(CPACK_DEBIAN_COMPILER_PACKAGE_SUGGESTS "liblept5, graphviz")
+set(CPACK_DEBIAN_COMPILER_PACKAGE_SUGGESTS "liblept5, graphviz, python3, python3-numpy")
+file(MAKE_DIRECTORY ${made}/compiler)
+file(WRITE ${made}/compiler/shlibs "libsluice_compiler 0 sluice-compiler (= ${PROJECT_VERSION})\n")
+set(CPACK_DEBIAN_COMPILER_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/prerm
+    ${CMAKE_CURRENT_LIST_DIR}/triggers ${made}/compiler/shlibs)
 set(CPACK_COMPONENT_COMPILER_DESCRIPTION "deep-learning graph compiler: from ONNX to machine code
 Compiles a neural network, given as an ONNX file, into one file of machine
 code, weights and a plan, which sluice-runtime runs. The compiler is five

@@ -26,7 +26,7 @@ INSTALL = os.path.join(ROOT, "scripts", "install")
 PYTHON = "/usr/bin/python3"
 EXAMPLES = os.path.join(INSTALL, "examples")
 ANSWER = r"60 bytes, the first number is (-?\d\S*)\n"  # of the examples, on tiny-mlp
-LIBRARY, MODULE = "lib/libsluice.so.0", "lib/python3/dist-packages/sluice.py"
+LIBRARY, PACKAGE = "lib/libsluice.so.0", "lib/python3/dist-packages/sluice"
 RUNTIME_FILES = {LIBRARY, "lib/sluice/libsluice_host_cpu.so", "bin/sluice", "bin/sluice-loader"}
 
 
@@ -101,7 +101,7 @@ class Install(unittest.TestCase):
 
     def example(self, model):
         text = run(PYTHON, os.path.join(EXAMPLES, "run.py"), model,
-                   env={"PYTHONPATH": os.path.dirname(os.path.join(self.runtime, MODULE))})
+                   env={"PYTHONPATH": os.path.dirname(os.path.join(self.runtime, PACKAGE))})
         self.assertRegex(text, ANSWER)
         return text
 
@@ -109,18 +109,16 @@ class Install(unittest.TestCase):
         self.assertEqual(self.example(self.compiled), self.example(self.walked))
 
     def test_python_finds_the_library_beside_it(self):
-        beside = self.path("two files")
-        os.mkdir(beside)
+        beside = self.path("library and package")
+        shutil.copytree(os.path.join(self.runtime, PACKAGE), os.path.join(beside, "sluice"))
         shutil.copy(os.path.join(self.runtime, LIBRARY), beside)
-        shutil.copy(os.path.join(self.runtime, MODULE), beside)
         text = run(PYTHON, os.path.join(EXAMPLES, "run.py"), self.compiled,
                    env={"PYTHONPATH": beside})
         self.assertEqual(text, self.example(self.compiled))
 
     def test_python_says_that_the_library_is_missing(self):
-        alone = self.path("one file")
-        os.mkdir(alone)
-        shutil.copy(os.path.join(self.runtime, MODULE), alone)
+        alone = self.path("package alone")
+        shutil.copytree(os.path.join(self.runtime, PACKAGE), os.path.join(alone, "sluice"))
         text = run(PYTHON, "-c", "import sluice", code=1, env={"PYTHONPATH": alone})
         self.assertIn("install sluice-runtime", text)
 

@@ -362,11 +362,10 @@ class Compile(ScratchCase):
         sluice.compile(product(), profile=PROFILE).close()
 
     def test_programs_beside_the_library_or_in_path(self):
-        lib = os.path.dirname(sluice.__file__)
+        package = os.path.dirname(sluice.__file__)
         alone = self.path("alone")
-        os.mkdir(alone)
-        for name in ("sluice.py", "libsluice.so"):
-            shutil.copy(os.path.join(lib, name), alone)
+        shutil.copytree(package, os.path.join(alone, "sluice"))
+        shutil.copy(os.path.join(package, "../libsluice.so"), alone)
         script = (
             "import sys, sluice\n"
             "assert sluice.__file__.startswith(sys.argv[2]), sluice.__file__\n"
@@ -385,12 +384,12 @@ class Compile(ScratchCase):
             self.assertEqual(done.stdout.strip(), expected, done.stderr)
 
     def test_installed_tree(self):
-        lib = os.path.dirname(sluice.__file__)
+        package = os.path.dirname(sluice.__file__)
         module = self.path("prefix/lib/python3/dist-packages")
-        os.makedirs(module)
+        shutil.copytree(package, os.path.join(module, "sluice"))
         os.symlink(self.programs, self.path("prefix/bin"))
-        shutil.copy(os.path.join(lib, "sluice.py"), module)
-        shutil.copy(os.path.join(lib, "libsluice.so"), self.path("prefix/lib/libsluice.so.0"))
+        shutil.copy(os.path.join(package, "../libsluice.so"),
+                    self.path("prefix/lib/libsluice.so.0"))
         script = "import sys, sluice\nprint(sluice._find_compiler())\nsluice.compile(sys.argv[1])"
         done = subprocess.run(
             [sys.executable, "-c", script, self.save("model.onnx", product(4))],
