@@ -214,6 +214,15 @@ class Graphs(ProgramCase):
         why = Declines().why(sg.Module.parse(TWO.replace("Relu(", "Abs(")))
         self.assertEqual(why[0][1], [])
 
+    def test_replacing(self):
+        text = "match { %y = Relu(%x) } outputs %y"
+        self.assertEqual(len(self.root.match(text)), 1)
+        self.assertEqual(self.module.replace(text, lambda match: op.Abs(match.x),
+                                             lambda match: match.x.rank == 3), 0)
+        self.assertEqual(self.module.replace(text, lambda match: op.Abs(-match.x)), 1)
+        self.assertEqual([node.op for node in self.root.nodes][2:], ["Neg", "Abs"])
+        self.module.verify()
+
     def test_no_edit_within_an_answer(self):
         module = self.module
         class Edits(sg.PatternPass):

@@ -84,6 +84,19 @@ def _match(self, wanted):
     return [Match(each, wanted.inputs, wanted.outputs) for each in found]
 
 
+def _replace(self, wanted, replacement, meets=None):
+    """Replaces what a Pattern, or its text, matches, in all graphs; returns how often.
+
+    replacement and meets get a Match, as the methods of a PatternPass do.
+    """
+    members = {"patterns": lambda _: [wanted], "replacement": lambda _, match: replacement(match)}
+    if meets:
+        members["meets"] = lambda _, match: meets(match)
+    context = Context(self)
+    type("Replace", (PatternPass,), members)().apply(self, context)
+    return sum(count.effects for count in context.counts)
+
+
 def _operator(self, name):
     if name not in _OPS:
         raise AttributeError(f"a graph has no '{name}', and there is no such operator")
@@ -125,6 +138,7 @@ def _signature(row):
 
 _OPS = {row[0]: _signature(row) for row in _graph.op_rows()}
 Module.write = write
+Module.replace = _replace
 Graph.match = _match
 Graph.__getattr__ = _operator
 Graph.__dir__ = lambda self: [*object.__dir__(self), *_OPS]
