@@ -22,7 +22,8 @@ TENSORFILE, WIRE, LOOP = "common/tensorfile", "common/wire", "common/loop"
 STORE, SANDBOX = "common/store", "common/sandbox"
 UP_TO_OPS = [BASE, SYMBOLIC, IR, OPS]
 READERS = UP_TO_OPS + ["common/text", "common/graphfile", "common/eval", TENSORFILE]
-UP_TO_PASS = READERS + [LOOP, "common/target", "common/verify", "common/pass", "common/rules"]
+UP_TO_PASS = READERS + [LOOP, "common/target", "common/verify", "common/pass", "common/rules",
+                        "common/passes_host"]
 UP_TO_STAGE = UP_TO_PASS + ["common/stage"]
 # the bytes of a compiled model: no device, no kernels
 OMFILE, OMCHECK = "common/omfile", "common/omcheck"
@@ -51,6 +52,7 @@ ALLOWED = {
     "common/verify": READERS + ["common/target"],
     "common/pass": READERS + ["common/target", "common/verify"],
     "common/rules": READERS + ["common/pass"],
+    "common/passes_host": READERS + [SANDBOX, "common/verify", "common/pass", "common/rules"],
     "common/stage": UP_TO_PASS,
     "common/python": UP_TO_PASS + ["common/stage/failure.h", "common/tools/diff.h"],
     "common/tools": UP_TO_STAGE + [OMFILE, OMCHECK],
