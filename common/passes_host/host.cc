@@ -26,44 +26,6 @@ namespace {
 constexpr const char* kPackage = "sluice.graph.host";
 constexpr int kGraceMs = 100;  // for a helper whose stage has gone
 
-constexpr const char* kImports = R"(
-import ast, os, sys
-first = os.path.abspath(sys.argv[1])
-root = os.path.dirname(first)
-found, waiting = [], [first]
-def names(node, folder):
-    if isinstance(node, ast.Import):
-        return [(root, alias.name.split(".")) for alias in node.names]
-    if not isinstance(node, ast.ImportFrom):
-        return []
-    for _ in range(node.level - 1):
-        folder = os.path.dirname(folder)
-    base = folder if node.level else root
-    module = node.module.split(".") if node.module else []
-    return [(base, module)] + [(base, module + [alias.name]) for alias in node.names]
-def files(base, parts):
-    for end in range(len(parts) + 1):
-        place = os.path.join(base, *parts[:end])
-        for path in (place + ".py", os.path.join(place, "__init__.py")):
-            if (end or base != root) and (path + "/").startswith(root + "/") \
-                    and os.path.isfile(path):
-                yield path
-while waiting:
-    path = waiting.pop()
-    if path in found:
-        continue
-    found.append(path)
-    try:
-        with open(path, "rb") as file:
-            tree = ast.parse(file.read())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        continue
-    for node in ast.walk(tree):
-        for base, parts in names(node, os.path.dirname(path)):
-            waiting.extend(files(base, parts))
-print("\n".join([found[0]] + sorted(found[1:])))
-)";
-
 std::string interpreter() {
   const char* chosen = std::getenv("SLUICE_PYTHON");
   return chosen == nullptr || *chosen == '\0' ? SLUICE_PYTHON : chosen;
@@ -117,6 +79,7 @@ Result<void> serve_programs(const HostRequest& request) {
   for (const char* threads : {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"})
     ::setenv(threads, "1", 1);
   ::setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
+  ::setenv("PYTHONSAFEPATH", "1", 1);  // nothing is imported from the working directory
   std::vector<std::string> words = {interpreter(), "-m", kPackage, std::to_string(request.input),
                                     std::to_string(request.output)};
   words.insert(words.end(), request.files.begin(), request.files.end());
@@ -198,8 +161,9 @@ Result<std::string> listed_files(const std::string& file) {
   SLUICE_ASSIGN(PipeEnds out, make_pipe_ends());
   ChildSetup setup;
   setup.out = out.write.get();
+  const std::string imports = package_folder() + "/sluice/graph/imports.py";
   SLUICE_ASSIGN(const pid_t child,
-                start_child({interpreter(), "-I", "-S", "-c", kImports, file}, setup));
+                start_child({interpreter(), "-I", "-S", imports, absolute_path(file)}, setup));
   out.write.reset();
   const auto bytes = read_descriptor(out.read.get());
   const int status = wait_for_child(child);

@@ -53,6 +53,7 @@ void bind_nodes(py::module_& m, Classes& classes);
 void bind_graphs(py::module_& m, Classes& classes);
 void bind_modules(py::module_& m, Classes& classes);
 void bind_rules(py::module_& m);
+void bind_hosts(py::module_& m);
 
 // Types: objects of the class Type, of a module or of none.
 py::object type_object(const Module& module, TypeId id);

@@ -83,7 +83,7 @@ int run_filter(const std::string& program, const std::string& input, const std::
 
 int end_filter(const std::string& program, const std::string& output, bool is_usage,
                const std::string& message, const std::string& hint) {
-  const ErrorCode code = is_usage ? ErrorCode::kUsage : ErrorCode::kBadGraph;
+  const ErrorCode code = is_usage ? ErrorCode::kUsage : ErrorCode::kPassFailed;
   return end_with(program, Error(code, message, hint), "", output);
 }
 

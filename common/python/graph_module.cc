@@ -18,4 +18,5 @@ PYBIND11_MODULE(_graph, m) {
   bind_graphs(m, classes);
   bind_modules(m, classes);
   bind_rules(m);
+  bind_hosts(m);
 }
