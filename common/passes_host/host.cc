@@ -26,6 +26,13 @@ namespace {
 constexpr const char* kPackage = "sluice.graph.host";
 constexpr int kGraceMs = 100;  // for a helper whose stage has gone
 
+constexpr std::string_view kPluginHeader = "common/passes_host/plugin.h";
+
+std::filesystem::path own_folder() {
+  std::error_code failed;
+  return std::filesystem::canonical("/proc/self/exe", failed).parent_path();
+}
+
 std::string interpreter() {
   const char* chosen = std::getenv("SLUICE_PYTHON");
   return chosen == nullptr || *chosen == '\0' ? SLUICE_PYTHON : chosen;
@@ -35,7 +42,7 @@ std::string interpreter() {
 // Python looks for it.
 std::string package_folder() {
   std::error_code failed;
-  const auto own = std::filesystem::canonical("/proc/self/exe", failed).parent_path();
+  const auto own = own_folder();
   const auto installed = own.parent_path() / "lib/python3/dist-packages";
   const bool is_installed = std::filesystem::exists(installed / "sluice" / "graph", failed);
   return (is_installed ? installed : own.parent_path() / "lib").string();
@@ -173,6 +180,22 @@ Result<std::string> listed_files(const std::string& file) {
   return make_error(ErrorCode::kProgramMissing, "Python, '{}', {}", interpreter(),
                     status_text(status))
       .with_hint("SLUICE_PYTHON names the interpreter");
+}
+
+Result<std::string> plugin_flags() {
+  std::error_code failed;
+  const auto prefix = own_folder().parent_path();
+  std::string library = prefix / "lib";
+  for (const auto& each : std::filesystem::directory_iterator(prefix / "lib", failed))
+    if (std::filesystem::exists(each.path() / "libsluice_compiler.so", failed))
+      library = each.path();
+  // An installation, or a build below out/ of the clone.
+  for (const auto& headers : {prefix / "include/sluice", prefix.parent_path().parent_path()})
+    if (std::filesystem::exists(headers / kPluginHeader, failed))
+      return fmt::format("-I{} -L{} -lsluice_compiler\n", headers.string(), library);
+  return make_error(ErrorCode::kNotFound, "there is no {} below '{}'", kPluginHeader,
+                    prefix.string())
+      .with_hint("install sluice-compiler");
 }
 
 }  // namespace sluice

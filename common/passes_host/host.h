@@ -25,4 +25,8 @@ Result<void> run_host(const HostRequest& request);
 // absolute path in a line. No code in it is run.
 Result<std::string> listed_files(const std::string& file);
 
+// Returns what a C++ compiler needs for a plugin: "-I… -L… -lsluice_compiler". Errors: kNotFound
+// where the headers are not installed.
+Result<std::string> plugin_flags();
+
 }  // namespace sluice

@@ -16,6 +16,7 @@ constexpr char kUsage[] = R"(Runs passes of users for a stage, which starts it (
 
 Usage:
   sluice-pass-host --files <file>
+  sluice-pass-host --flags
   sluice-pass-host [--memory=BYTES] [--readable=PATH]... [--confine] <input> <output> <file>...
   sluice-pass-host (--help | --version)
 
@@ -23,6 +24,8 @@ Answers the stage over the descriptors <input> and <output>.
 
 Options:
   --files          Print the file and the Python files below its folder that it imports.
+  --flags          Print what a C++ compiler needs for a plugin: g++ -std=c++20 -shared -fPIC
+                   own.cc $(sluice-pass-host --flags) -o own.so
   --memory=BYTES   Most bytes of memory; 0: any [default: 0].
   --readable=PATH  What passes may read besides their own files.
   --confine        Run programs in a sandbox, too.
@@ -39,6 +42,10 @@ Result<int> run(const CommandLine& line) {
   if (line.flag("--files")) {
     SLUICE_ASSIGN(const std::string files, listed_files(line.list("<file>")[0]));
     return print_text(kProgram, files);
+  }
+  if (line.flag("--flags")) {
+    SLUICE_ASSIGN(const std::string flags, plugin_flags());
+    return print_text(kProgram, flags);
   }
   SLUICE_TRY(run_host({.input = number_in<int>(line.text("<input>")),
                        .output = number_in<int>(line.text("<output>")),
