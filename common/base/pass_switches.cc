@@ -34,8 +34,13 @@ Result<PassSwitches> parse(std::string_view text, Form form) {
 
 }  // namespace
 
+// Returns whether a name looks like that of a file of rules or passes.
+static bool is_file_of_user(std::string_view name) {
+  return name.ends_with(".rules") || name.ends_with(".py") || name.ends_with(".so");
+}
+
 Result<void> check_switch_name(std::string_view name) {
-  if (name == kAllPasses || name.ends_with(".rules") || find_pass_name(name) != nullptr) return {};
+  if (name == kAllPasses || is_file_of_user(name) || find_pass_name(name) != nullptr) return {};
   std::vector<std::string_view> names = {kAllPasses};
   for (const PassName& pass : pass_names()) names.push_back(pass.name);
   return make_error(ErrorCode::kBadOption, "no stage has the pass '{}'", name)

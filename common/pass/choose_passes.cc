@@ -178,7 +178,7 @@ Result<size_t> resume_index(const Module& module, std::span<const Pass> passes,
                is_ours ? "" : "in another stage, ", module.passes_done, listed(module.passes),
                listed(chosen))
         .with_hint(is_ours ? "give the options that it was written with, and the same files of "
-                             "--rules, or begin with the graph that the stage read"
+                             "--rules and --pass, or begin with the graph that the stage read"
                            : "give it to the stage that wrote it");
   }
   if (stop >= module.passes_done) return module.passes_done;

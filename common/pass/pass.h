@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,13 +39,22 @@ struct PassRules {
                         std::vector<RuleCount>& counts) = nullptr;
 };
 
+// A pass that is a file of a user's own (common/passes_host).
+struct OwnPass {
+  std::string_view digest;
+  // Runs it in another process; it may put another graph in the place of the module's.
+  const std::function<Result<bool>(Module& module, std::vector<RuleCount>& counts)>* run = nullptr;
+};
+
 struct Pass {
   std::string_view name;      // "fold-reshape-chain": flag, file and function have the same name
   std::string_view sentence;  // for --list-passes
-  // Returns true when it changed the graph; called for the root. Null for a pass of rules.
+  // Returns true when it changed the graph; called for the root. Null for a pass of rules, and of a
+  // user.
   Result<bool> (*run)(Graph& graph, const Options& options);
   PassLevel level = PassLevel::kO3;
   PassRules rules = {};
+  OwnPass own = {};
 };
 
 struct PassReport {
@@ -54,7 +64,7 @@ struct PassReport {
   uint64_t nodes_after = 0;
   bool changed = false;
   WorkCounts work{};
-  std::vector<RuleCount> rules = {};  // of a pass of rules
+  std::vector<RuleCount> rules = {};  // of a pass of rules, or of a user
 };
 
 // Reports work that is not a pass of a table (import, planning) as a separate pass: time and
@@ -76,7 +86,7 @@ class WorkReport {
 // restores the node order, erases unowned graphs, verifies the graph under --verify=each, and in
 // debug builds proves the changed bit by digest. Writes --dump-dir. An error is prefixed with the
 // pass's name. A cycle that a pass made, and a failure of our own verifier after our own pass, are
-// kInternal.
+// kInternal; after a pass of a user they are kPassFailed.
 Result<std::vector<PassReport>> run_passes(Module& module, std::span<const Pass> passes,
                                            const Options& options);
 

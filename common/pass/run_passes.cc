@@ -22,12 +22,16 @@ uint64_t count_nodes(const Module& module) {
   return count;
 }
 
-// Returns the name of a pass in a graph that stops half-way: rules of a user are named with the
-// beginning of their digest, so that other rules of the same name do not go on.
+std::string_view digest_of(const Pass& pass) {
+  return pass.own.run != nullptr ? pass.own.digest : pass.rules.digest;
+}
+
+// Returns the name of a pass in a graph that stops half-way: a file of a user is named with the
+// beginning of its digest, so that another one of the same name does not go on.
 std::string row_name(const Pass& pass) {
   constexpr size_t kDigits = 12;
-  if (pass.rules.digest.empty()) return std::string(pass.name);
-  return fmt::format("{}@{}", pass.name, pass.rules.digest.substr(0, kDigits));
+  if (digest_of(pass).empty()) return std::string(pass.name);
+  return fmt::format("{}@{}", pass.name, digest_of(pass).substr(0, kDigits));
 }
 
 Result<void> dump(const Module& module, const Options& options, size_t number,
@@ -40,7 +44,7 @@ Result<void> dump(const Module& module, const Options& options, size_t number,
 
 Error broken_by(const Pass& pass, Error error) {
   Error broken = std::move(error).within(fmt::format("after pass {}", pass.name));
-  broken.code = ErrorCode::kInternal;
+  broken.code = pass.own.run != nullptr ? ErrorCode::kPassFailed : ErrorCode::kInternal;
   return broken;
 }
 
@@ -52,16 +56,22 @@ Result<void> check_module_after(Module& module, const Pass& pass, const Options&
   return verified ? Result<void>() : broken_by(pass, std::move(verified).error());
 }
 
+Result<bool> call(Module& module, const Pass& pass, const Options& options,
+                  std::vector<RuleCount>& counts) {
+  if (pass.own.run != nullptr) return (*pass.own.run)(module, counts);
+  if (pass.run != nullptr) return pass.run(module.root(), options);
+  return pass.rules.apply(module.root(), pass.name, pass.rules.text, counts);
+}
+
 Result<PassReport> run_pass(Module& module, const Pass& pass, const Options& options) {
 #ifndef NDEBUG
-  const bool proven = count_nodes(module) <= kProvenNodes;
+  // A user's own pass is proven by the bytes that it wrote.
+  const bool proven = pass.own.run == nullptr && count_nodes(module) <= kProvenNodes;
   const std::string before = proven ? print_module(module) : std::string();
 #endif
   WorkReport work(pass.name, count_nodes(module));
   std::vector<RuleCount> rules;
-  auto result = pass.run != nullptr
-                    ? pass.run(module.root(), options)
-                    : pass.rules.apply(module.root(), pass.name, pass.rules.text, rules);
+  auto result = call(module, pass, options, rules);
   if (!result) return std::move(result).error().within(std::string(pass.name));
   bool changed = *result;
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
@@ -70,8 +80,10 @@ Result<PassReport> run_pass(Module& module, const Pass& pass, const Options& opt
       return broken_by(pass, std::move(restored).error());
   }
   if (changed) module.erase_unowned();
-  if (changed && !pass.rules.digest.empty())
-    module.options[fmt::format("rules.{}", pass.name)] = pass.rules.digest;
+  if (changed && !digest_of(pass).empty()) {
+    const char* const kind = pass.own.run != nullptr ? "pass" : "rules";
+    module.options[fmt::format("{}.{}", kind, pass.name)] = digest_of(pass);
+  }
 #ifdef SLUICE_FAULTS
   SLUICE_ASSIGN(const bool is_planted, plant_fault(module, pass.name));
   changed = changed || is_planted;

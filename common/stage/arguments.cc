@@ -60,6 +60,8 @@ Service options:
   --insecure            Listen without keys at a port of this machine, 127.0.0.1.
   --max-frame=BYTES     Most bytes of one input of a job, such as a graph.
   --jobs=N              Run at most N jobs at once; 0 means one per usable core.
+  --allow-passes        Take jobs with passes of users, --pass, which are code of theirs; they run in
+                        a sandbox; docs/security.md.
   --no-sandbox          Run jobs with all rights of the service. Otherwise each is in a sandbox, in
                         which it may read its inputs, write its output, and start no process and
                         no connection; docs/security.md.
@@ -101,8 +103,8 @@ Result<ParsedArguments> parse_arguments(int argc, char** argv, StageId stage,
       std::vector<std::string> values;
       for (const std::string& value : line.list(name)) values.emplace_back(typed_value(row, value));
       for (const std::string& value : values) SLUICE_TRY(check_option_value(row, value));
-      // Files of rules run in the order in which they are given.
-      const bool is_ordered = row.name == "rules";
+      // Files of rules and passes run in the order in which they are given.
+      const bool is_ordered = row.name == "rules" || row.name == "pass";
       return args.options.set(row.name, is_ordered ? fmt::format("{}", fmt::join(values, ";"))
                                                    : joined_values(std::move(values)));
     }();

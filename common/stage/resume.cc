@@ -14,13 +14,16 @@ std::string travelling_name(StageId stage, const OptionRow& row) {
                                            : fmt::format("{}.{}", stage_name(stage), row.name);
 }
 
-// A file of annotations is in the graph's provenance by its digest, files of rules are in the list
-// of passes.
-bool is_recorded_by_digest(const OptionRow& row) {
-  return row.name == "annotate" || row.name == "rules" || row.name == "unchecked-rules";
+bool is_of_files(const OptionRow& row) {
+  return row.name == "rules" || row.name == "unchecked-rules" || row.name == "pass";
 }
-bool is_in_list(const OptionRow& row) {
-  return row.name == "opt-level" || row.name == "rules" || row.name == "unchecked-rules";
+
+// A file of annotations is in the graph's provenance by its digest, files of rules and passes are in
+// the list of passes.
+bool is_recorded_by_digest(const OptionRow& row) {
+  return row.name == "annotate" || is_of_files(row);
+}
+bool is_in_list(const OptionRow& row) { return row.name == "opt-level" || is_of_files(row);
 }
 
 bool is_recorded(const OptionRow& row, StageId stage) {

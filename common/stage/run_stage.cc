@@ -151,6 +151,8 @@ Result<void> run_stage(const Stage& stage, StageArgs& args, StageRun& run) {
   SLUICE_TRY(check_output_is_no_input(args.output, args.input));
   for (const std::string& rules : args.options.list("rules", ';'))
     SLUICE_TRY(check_output_is_no_input(args.output, rules));
+  for (const std::string& pass : args.options.list("pass", ';'))
+    SLUICE_TRY(check_output_is_no_input(args.output, pass.substr(pass.find('=') + 1)));
   SLUICE_TRY(check_output_is_no_input(args.options.text("stats"), args.input));
   if (stage.instead != nullptr) {
     SLUICE_ASSIGN(run.output_written, stage.instead(args));

@@ -4,6 +4,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/program.h"
+#include "common/passes_host/pass_rows.h"
 #include "common/rules/rule_rows.h"
 #include "common/stage/arguments.h"
 #include "common/stage/failure.h"
@@ -40,7 +41,9 @@ int stage_main(int argc, char** argv, const char* usage, const Stage& stage) {
   if (parsed->list_passes) {
     auto rows = rules::RuleRows::load(stage.passes, stage.id, parsed->args.options);
     if (!rows) return end_failed(stage_program(stage.id), rows.error(), false, false);
-    for (const Pass& pass : rows->passes())
+    auto own = PassRows::load(rows->passes(), stage.id, parsed->args.options);
+    if (!own) return end_failed(stage_program(stage.id), own.error(), false, false);
+    for (const Pass& pass : own->passes())
       parsed->print += fmt::format("{:28} {}\n", pass.name, pass.sentence);
   }
   if (!parsed->print.empty() || parsed->list_passes)

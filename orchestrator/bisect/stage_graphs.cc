@@ -91,6 +91,7 @@ Result<std::optional<Error>> StageGraphs::run_stage(size_t stage, const std::str
   std::vector<std::string> options = request_.options.non_semantic;
   const std::vector<std::string>& own = arguments_[stage - first_];
   options.insert(options.end(), own.begin(), own.end());
+  add_pass_limits(request_.options, options);
   if (!stop.empty()) options.push_back("--stop-after=" + stop);
   if (!request_.store.empty()) options.push_back("--store=" + request_.store);
   if (!request_.model.empty() && (stage > 0 || !begins_with_model_))

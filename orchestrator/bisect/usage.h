@@ -12,7 +12,8 @@ inline constexpr char kBisectHead[] =
 
 Usage:
   sluice-bisect [options] [--input-shape=SHAPES]... [--dim=DIM]... [--rules=FILE]...
-                [--passes=LIST]... [--skip=LIST]... [--input=BINDING]... [--eval-dim=SIZE]... <in>
+                [--pass=POINT=FILE]... [--passes=LIST]... [--skip=LIST]... [--input=BINDING]...
+                [--eval-dim=SIZE]... <in>
   sluice-bisect (--help | --version)
 
 Reads <in>, an ONNX model, or a graph file (.sg), after which the search begins. Runs the stages one
@@ -48,6 +49,9 @@ Non-semantic options: they do not change the graphs.
                          the segments of constants.
   --store=DIR            The folder of constants that <in> was written with; the graphs then need
                          it, too.
+  --pass-seconds=N       Most seconds that one pass of --pass takes; 600 unless said otherwise.
+  --pass-memory=N        Most bytes of memory of the process that runs them, and of a graph that one
+                         makes; 4 GiB unless said otherwise.
   --model=FILE           The model file of a graph, when it moved; external data is looked for in
                          its folder.
   --external-dir=DIR     Also take external data of the model from files inside DIR.

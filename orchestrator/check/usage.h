@@ -12,7 +12,7 @@ inline constexpr char kCheckHead[] =
 
 Usage:
   sluice-check [options] [--input-shape=SHAPES]... [--dim=DIM]... [--passes=LIST]...
-               [--skip=LIST]... [--rules=FILE]... <in>
+               [--skip=LIST]... [--rules=FILE]... [--pass=POINT=FILE]... <in>
   sluice-check (--help | --version)
 
 Reads <in>, an ONNX model, and runs the stages up to sluice-partition on it. Prints inputs and
@@ -34,6 +34,9 @@ Options:
   --external-dir=DIR     Also take external data of the model from files inside DIR.
   --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it; 1 GiB
                          unless said otherwise.
+  --pass-seconds=N       Most seconds that one pass of --pass takes; 600 unless said otherwise.
+  --pass-memory=N        Most bytes of memory of the process that runs them, and of a graph that one
+                         makes; 4 GiB unless said otherwise.
   -q, --quiet            No warnings on standard error, errors alone.
   --error-format=FORMAT  text or json.
   --help                 Print this.

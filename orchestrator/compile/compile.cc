@@ -43,6 +43,8 @@ class Compilation {
     SLUICE_TRY(check_output_is_no_input(request_.output, request_.input));
     for (const std::string& rules : request_.options.rules)
       SLUICE_TRY(check_output_is_no_input(request_.output, rules.substr(rules.find('=') + 1)));
+    for (const std::string& pass : request_.options.own_passes)
+      SLUICE_TRY(check_output_is_no_input(request_.output, pass.substr(pass.rfind('=') + 1)));
     if (!request_.model.empty())
       SLUICE_TRY(check_output_is_no_input(request_.output, request_.model));
     SLUICE_TRY(check_farm_keeps(steps));

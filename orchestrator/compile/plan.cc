@@ -134,6 +134,7 @@ class Planner {
     // What a stage warns of is kept with its product, for those who want to know later.
     if (asks_store_) std::erase(stage.options, "--quiet");
     stage.options.insert(stage.options.end(), semantic.begin(), semantic.end());
+    add_pass_limits(request_.options, stage.options);
     if (i == plan_.steps.last && !plan_.steps.last_pass.empty())
       stage.options.push_back("--stop-after=" + plan_.steps.last_pass);
     if (!segments_.empty() && i < kBuild) stage.options.push_back("--segments=" + segments_);

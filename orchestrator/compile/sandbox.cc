@@ -47,6 +47,8 @@ void allow_options(const std::vector<std::string>& options, Sandbox& sandbox) {
     const std::string name = option.substr(2, equals - 2), value = option.substr(equals + 1);
     if (std::ranges::find(kWritten, name) != std::end(kWritten)) {
       sandbox.writable.push_back(value);
+    } else if (name == "pass") {
+      sandbox.readable.push_back(value.substr(value.find('=') + 1));
     } else if (name == "model") {
       allow_model(value, sandbox);
     } else if ((names_file(name) && name != "weights-beside" && name != "stats") ||

@@ -14,6 +14,10 @@ inline constexpr char kSemanticOptions[] =
   --rules=FILE           Rewrite graphs by the rules in FILE, at a row of their own among the passes
                          of sluice-preprocess or sluice-optimize; repeatable; docs/own-passes.md.
   --unchecked-rules      Use rules without a check of what they compute.
+  --pass=POINT=FILE      Run the passes in FILE, a program, *.py or *.so, at POINT:
+                         before-infer-shape, after-infer-shape, after-builtin-fusion,
+                         after-optimize, before-build or after-assign-streams; repeatable;
+                         docs/own-passes.md.
   --annotate=RULES       Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
   --overridable-inputs=SWITCH  on: initializers that are inputs too may be given when the model
                          runs.

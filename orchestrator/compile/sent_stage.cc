@@ -13,6 +13,7 @@
 #include "common/base/store.h"
 #include "common/base/weights_place.h"
 #include "common/graphfile/header.h"
+#include "common/passes_host/pass_file.h"
 #include "common/sandbox/sandbox_options.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/farm/random_id.h"
@@ -31,6 +32,8 @@ constexpr std::string_view kMadeOptions[] = {"--dump-dir", "--stats", "--weights
 constexpr std::string_view kNotOfJobs[] = {"serve",
                                            "max-frame",
                                            "jobs",
+                                           "pass-host",
+                                           "allow-passes",
                                            "key",
                                            "allow-keys",
                                            "insecure",
@@ -43,7 +46,7 @@ constexpr std::string_view kNotOfJobs[] = {"serve",
                                            "propose-sizes",
                                            "split",
                                            "new-kernels"};
-constexpr std::string_view kStore = "--store";
+constexpr std::string_view kStore = "--store", kPass = "--pass";
 constexpr size_t kHexDigits = 64;
 
 bool is_written(std::string_view option) {
@@ -136,6 +139,7 @@ class Sender {
   }
 
   Result<void> send_option(const Typed& typed) {
+    if (typed.option == kPass) return send_pass(typed);
     if (!typed.is_file()) {
       fields_.add("option", typed.value.empty() ? typed.option : typed.with(typed.value));
     } else if (names_ != FileNaming::kSent) {
@@ -151,6 +155,19 @@ class Sender {
     } else {
       return send_file(typed.option, typed.value);
     }
+    return {};
+  }
+
+  Result<void> send_pass(const Typed& typed) {
+    SLUICE_ASSIGN(const PassFile pass, read_pass_file(typed.value));
+    const std::string point = std::string(pass.option.point->name) + "=";
+    if (names_ != FileNaming::kSent) {
+      fields_.add("option", typed.with(point + pass.option.path));
+      return {};
+    }
+    SLUICE_ASSIGN(const std::vector<std::byte> packed, pack_pass(pass));
+    fields_.add("reads", fmt::format("{} {} {}{}", kPass, digest_hex(store_.keep(packed)), point,
+                                     pass.option.name));
     return {};
   }
 
@@ -248,6 +265,12 @@ class Receiver {
     return make_error(ErrorCode::kBadOption, "{} cannot be asked of a service", option);
   }
 
+  Result<void> check_passes(const std::string& option) const {
+    if (option != kPass || places_.allows_passes) return {};
+    return make_error(ErrorCode::kBadOption, "the service takes no jobs with passes of users")
+        .with_hint("start it with --allow-passes, if its clients are trusted with code");
+  }
+
   static Error sent_here() {
     return bad_job("sends files, and this service is at ipc://PATH: they are to be named");
   }
@@ -255,7 +278,8 @@ class Receiver {
   Result<void> take_option(const std::string& text) {
     const Typed typed(text);
     SLUICE_TRY(check_option(typed.option));
-    if (typed.is_file() && !places_.names_files) return named();
+    SLUICE_TRY(check_passes(typed.option));
+    if ((typed.is_file() || typed.option == kPass) && !places_.names_files) return named();
     sent_.run.options.push_back(text);
     return {};
   }
@@ -274,6 +298,7 @@ class Receiver {
     if (places_.names_files) return sent_here();
     if (read->place != kInput && read->place != kOwnInput) {
       SLUICE_TRY(check_option(read->place));
+      SLUICE_TRY(check_passes(read->place));
       if (is_written(read->place) || read->place == kStore)
         return bad_job(fmt::format("reads '{}'", value));
     }
@@ -284,6 +309,7 @@ class Receiver {
     if (read->place == kInput) return sent_.input = artifact, Result<void>();
     const std::string folder = fmt::format("{}/in/{}", places_.folder, inputs_++);
     SLUICE_TRY(make_directories(folder));
+    if (read->place == kPass) return take_pass(*read, artifact, folder);
     const std::string file = folder + "/" + read->name;
     std::error_code failed;
     fs::create_symlink(artifact, file, failed);
@@ -294,6 +320,18 @@ class Receiver {
     }
     if (read->place == kOwnInput) return sent_.run.input = file, Result<void>();
     sent_.run.options.push_back(read->place + "=" + file);
+    return {};
+  }
+
+  Result<void> take_pass(const Read& read, const std::string& artifact,
+                         const std::string& folder) {
+    const size_t equals = read.name.find('=');
+    if (equals == std::string::npos) return bad_job(fmt::format("reads '{}'", read.name));
+    SLUICE_ASSIGN(const MappedFile packed, MappedFile::open(artifact));
+    SLUICE_TRY(unpack_pass(packed.bytes(), folder));
+    if (sent_.run.sandbox) sent_.run.sandbox->readable.push_back(folder);
+    sent_.run.options.push_back(fmt::format("{}={}={}/{}", kPass, read.name.substr(0, equals),
+                                            folder, read.name.substr(equals + 1)));
     return {};
   }
 

@@ -57,6 +57,7 @@ struct SentPlaces {
   std::string folder;        // for what is sent, of one run alone
   std::string store;         // for constants and kernels of runs that are sent; empty: none
   std::optional<Sandbox> limits;
+  bool allows_passes = false;  // of users
 };
 
 // Returns the artifacts that the run of a record reads.

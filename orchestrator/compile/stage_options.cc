@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "common/base/options.h"
+#include "common/passes_host/pass_file.h"
 #include "fmt/ranges.h"
 #include "orchestrator/compile/stages.h"
 
@@ -19,6 +20,9 @@ constexpr std::string_view kHandled[] = {"dump-dir",
                                          "passes",
                                          "rules",
                                          "unchecked-rules",
+                                         "pass",
+                                         "pass-seconds",
+                                         "pass-memory",
                                          "skip",
                                          "stop-after",
                                          "segments",
@@ -39,6 +43,16 @@ bool is_for_first(const OptionRow& row) {
 
 void add_to(std::vector<std::string>& arguments, const std::vector<std::string>& more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
+}
+
+constexpr std::string_view kOwnPass = "--pass=";
+
+// Returns the place of the stage that runs the passes of such an argument.
+Result<size_t> stage_of_pass(const std::string& argument) {
+  SLUICE_ASSIGN(const PassOption option,
+                parse_pass_option(std::string_view(argument).substr(kOwnPass.size())));
+  return static_cast<size_t>(std::ranges::find(kStageNames, option.point->stage) -
+                             kStageNames.begin());
 }
 
 // Splits "STAGE:LIST" items into one list for each stage, because pass names belong to a stage.
@@ -75,9 +89,15 @@ Result<StageOptions> stage_options(const CommandLine& line) {
                        .non_semantic = {},
                        .passes = line.list("--passes"),
                        .skip = line.list("--skip"),
-                       .rules = {}};
+                       .rules = {},
+                       .own_passes = {},
+                       .own_pass_limits = {}};
   for (const std::string& file : line.list("--rules")) options.rules.push_back("--rules=" + file);
   if (line.has("--unchecked-rules")) options.rules.emplace_back("--unchecked-rules");
+  for (const std::string& pass : line.list("--pass"))
+    options.own_passes.push_back(std::string(kOwnPass) + pass);
+  for (const std::string limit : {"--pass-seconds", "--pass-memory"})
+    if (line.has(limit)) options.own_pass_limits.push_back(limit + "=" + line.text(limit));
   for (const OptionRow& row : option_table()) {
     for (const std::string& value : line.list(fmt::format("--{}", row.name)))
       SLUICE_TRY(check_option_value(row, typed_value(row, value)));
@@ -103,6 +123,13 @@ Result<std::vector<std::vector<std::string>>> early_arguments(const StageOptions
                       "sluice-optimize, which this graph is past",
                       options.rules[0]);
   }
+  for (const std::string& pass : options.own_passes) {
+    SLUICE_ASSIGN(const size_t stage, stage_of_pass(pass));
+    if (stage >= first) continue;
+    return make_error(ErrorCode::kBadOption,
+                      "{} comes too late: it runs in sluice-{}, which this graph is past", pass,
+                      kStageNames[stage]);
+  }
   SLUICE_ASSIGN(const auto passes, by_stage("passes", options.passes, first, last));
   SLUICE_ASSIGN(const auto skip, by_stage("skip", options.skip, first, last));
   std::vector<std::vector<std::string>> stages;
@@ -110,6 +137,10 @@ Result<std::vector<std::vector<std::string>>> early_arguments(const StageOptions
     std::vector<std::string>& arguments = stages.emplace_back();
     if (i == first) add_to(arguments, options.semantic);
     if (i < kRuleStages) add_to(arguments, options.rules);
+    for (const std::string& pass : options.own_passes) {
+      SLUICE_ASSIGN(const size_t stage, stage_of_pass(pass));
+      if (stage == i) arguments.push_back(pass);
+    }
     if (!passes[i].empty()) arguments.push_back("--passes=" + passes[i]);
     if (!skip[i].empty()) arguments.push_back("--skip=" + skip[i]);
   }
@@ -134,6 +165,12 @@ Result<std::vector<std::vector<std::string>>> late_arguments(const StageOptions&
   return stages;
 }
 
+void add_pass_limits(const StageOptions& options, std::vector<std::string>& arguments) {
+  const bool has_passes = std::ranges::any_of(
+      arguments, [](const std::string& each) { return each.starts_with(kOwnPass); });
+  if (has_passes) add_to(arguments, options.own_pass_limits);
+}
+
 std::string option_value(const StageOptions& options, const std::string& name) {
   const std::string start = "--" + name + "=";
   for (const std::string& argument : options.semantic)
@@ -147,6 +184,8 @@ std::vector<std::string> typed_options(const StageOptions& options) {
   for (const std::string& list : options.passes) typed.push_back("--passes=" + list);
   for (const std::string& list : options.skip) typed.push_back("--skip=" + list);
   add_to(typed, options.rules);
+  add_to(typed, options.own_passes);
+  add_to(typed, options.own_pass_limits);
   return typed;
 }
 

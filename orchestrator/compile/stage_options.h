@@ -20,6 +20,8 @@ struct StageOptions {
   std::vector<std::string> skip;  // the same: leave these out
   // Arguments of the stages that read rules: --rules=FILE, in order, and --unchecked-rules.
   std::vector<std::string> rules;
+  // --pass=POINT=FILE, in order, for the stages of the points; limits go with them.
+  std::vector<std::string> own_passes, own_pass_limits;
 };
 
 // Returns the options of the usage text. Errors: kBadOption.
@@ -33,6 +35,9 @@ Result<std::vector<std::vector<std::string>>> early_arguments(const StageOptions
                                                               size_t first, size_t last);
 Result<std::vector<std::vector<std::string>>> late_arguments(const StageOptions& options,
                                                              size_t first);
+
+// Adds the limits of passes of users, which are in no key, to the arguments of a stage that has any.
+void add_pass_limits(const StageOptions& options, std::vector<std::string>& arguments);
 
 // Returns the value of a semantic option; empty when it is not given.
 std::string option_value(const StageOptions& options, const std::string& name);

@@ -106,11 +106,15 @@ Result<StageProcess> StageProcess::start(const StageRun& stage,
   if (stage.sandbox) {
     Sandbox limits = *stage.sandbox;
     limits.program = stage.program;
+    SLUICE_ASSIGN(process.passes_, StagePasses::start(stage, streams.error));
+    if (!process.passes_.option().empty()) options.push_back(process.passes_.option());
+    streams.kept = process.passes_.descriptors();
     SLUICE_ASSIGN(PreparedSandbox prepared, PreparedSandbox::prepare(limits, Confined::kProgram));
     sandbox.emplace(std::move(prepared));
   }
   SLUICE_ASSIGN(process.child_,
                 start_process(command_of(stage, options), streams, sandbox ? &*sandbox : nullptr));
+  process.passes_.close_ours();
   return process;
 }
 

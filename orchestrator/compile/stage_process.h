@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "common/base/result.h"
+#include "orchestrator/compile/stage_passes.h"
 #include "orchestrator/compile/stage_run.h"
 
 namespace sluice {
@@ -27,6 +28,7 @@ class StageProcess {
  private:
   pid_t child_ = 0;
   Descriptor kernels_;
+  StagePasses passes_;
 };
 
 // Runs one stage, with these options besides its own, to its end. It reads the file, or its own

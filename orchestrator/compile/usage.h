@@ -13,7 +13,8 @@ what --transport says; the product is the same.
 
 Usage:
   sluice-compile [options] [--input-shape=SHAPES]... [--dim=DIM]... [--rules=FILE]...
-                 [--passes=LIST]... [--skip=LIST]... [--service=SERVICE]... <in>
+                 [--pass=POINT=FILE]... [--passes=LIST]... [--skip=LIST]...
+                 [--service=SERVICE]... <in>
   sluice-compile (--help | --version)
 
 Reads <in>: an ONNX model, or a graph file (.sg) written by any stage or by --dump-dir; then work
@@ -65,6 +66,9 @@ Non-semantic options: they do not change the product.
                          there only when it is this one.
   --max-constant-bytes=N  Most bytes of one constant, or of what is made on the way to it; 1 GiB
                          unless said otherwise.
+  --pass-seconds=N       Most seconds that one pass of --pass takes; 600 unless said otherwise.
+  --pass-memory=N        Most bytes of memory of the process that runs them, and of a graph that one
+                         makes; 4 GiB unless said otherwise.
   --error-format=FORMAT  text or json.
   --progress=FORMAT      How the end of each stage is reported on standard error: text, or json, an
                          object in a line [default: text].

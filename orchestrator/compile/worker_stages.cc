@@ -38,6 +38,7 @@ class WorkerStages::OwnWorker {
     SLUICE_ASSIGN(std::string program, find_program("sluice-worker"));
     SLUICE_ASSIGN(worker->messages_, make_memory_file());
     std::vector<std::string> command = {std::move(program), "--listen=" + worker->endpoint_,
+                                        "--allow-passes",  // those of this user
                                         "--slots=1"};
     if (choice.sandbox) {
       command.push_back(fmt::format("--sandbox-memory={}", choice.sandbox->memory_bytes));

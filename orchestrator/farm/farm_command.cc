@@ -172,9 +172,11 @@ Result<int> run_farm_command(const CommandLine& line) {
 namespace {
 
 // Returns the options of sluice-job.
-std::vector<std::string> sandbox_words(const CommandLine& line) {
-  if (line.flag("--no-sandbox")) return std::vector<std::string>();
-  std::vector<std::string> words = {"--sandbox"};
+std::vector<std::string> job_words(const CommandLine& line) {
+  std::vector<std::string> words;
+  if (line.flag("--allow-passes")) words.emplace_back("--allow-passes");
+  if (line.flag("--no-sandbox")) return words;
+  words.emplace_back("--sandbox");
   for (const char* name : {"--sandbox-memory", "--sandbox-seconds", "--sandbox-file-bytes"})
     if (line.has(name)) words.push_back(fmt::format("{}={}", name, line.text(name)));
   return words;
@@ -243,6 +245,7 @@ Result<int> listen(const CommandLine& line) {
                   return line.has(name) ? line.text(name) : std::string();
                 }));
   if (!line.flag("--no-sandbox")) request.sandbox = std::move(limits);
+  request.allows_passes = line.flag("--allow-passes");
   return run_stage_worker(request);
 }
 
@@ -260,8 +263,9 @@ Result<int> run_worker_command(const CommandLine& line) {
                         .job_options = {},
                         .log_level = log_level(line)};
   SLUICE_ASSIGN(request.log_json, logs_json(line));
-  request.job_options = sandbox_words(line);
+  request.job_options = job_words(line);
   request.is_sandboxed = !line.flag("--no-sandbox");
+  request.allows_passes = line.flag("--allow-passes");
   SLUICE_ASSIGN(const auto sandbox, sandbox_asked_for(line));
   if (sandbox) request.job_bytes = sandbox->memory_bytes;
   SLUICE_ASSIGN(request.serve, peer_server_request(line));

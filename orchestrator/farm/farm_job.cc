@@ -9,6 +9,7 @@ namespace sluice {
 namespace {
 
 constexpr size_t kMaxRecord = 1u << 18;
+constexpr size_t kHexDigits = 64;
 constexpr std::string_view kContent = "content ", kProgram = "program.";
 constexpr std::string_view kMemoryNeed = "memory ";
 
@@ -20,6 +21,8 @@ void add_needs(const std::string& name, const std::string& value, std::string& n
   if (name == "build") needs += fmt::format("subgraph-optimize {}\n", value);
   if (name.starts_with(kProgram))
     needs += fmt::format("{} {}\n", name.substr(kProgram.size()), value);
+  const std::string need = std::string(kPassesNeed) + "\n";
+  if (name.ends_with(".pass") && needs.find(need) == std::string::npos) needs += need;
   if (name == "profile" && value.starts_with(kNativeProfile))
     needs += fmt::format("profile {}\n", value.substr(kNativeProfile.size()));
 }
@@ -52,7 +55,8 @@ Result<FarmJob> farm_job_of(const pb::FarmJob& message) {
   };
   for (const auto& [name, value] : record->fields.rows()) {
     add_needs(name, value, job.needs);
-    if (value.starts_with(kContent)) add_input(std::string_view(value).substr(kContent.size()));
+    if (value.starts_with(kContent))
+      add_input(std::string_view(value).substr(kContent.size(), kHexDigits));
   }
   if (const auto graph = record->results.find_digest("graph")) job.inputs.push_back(*graph);
   if (const auto list = record->results.find_digest("constants")) job.lists.push_back(*list);

@@ -29,6 +29,8 @@ inline constexpr std::chrono::seconds kFarmCollectPause{60};  // between collect
 
 // How a line of FarmJob::needs for a profile begins, and a native profile in a record.
 inline constexpr std::string_view kProfileNeed = "profile ", kNativeProfile = "native ";
+// The line of a job with passes of users.
+inline constexpr std::string_view kPassesNeed = "passes of users";
 
 // A digest is its own hash.
 struct DigestHash {

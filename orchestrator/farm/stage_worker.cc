@@ -50,7 +50,8 @@ class StageWorker {
                .names_files = !ipc_path(request.endpoint).empty(),
                .folder = {},
                .store = request.store,
-               .limits = request.sandbox},
+               .limits = request.sandbox,
+               .allows_passes = request.allows_passes},
               request.slots, store_, artifacts_, [this](const std::string& client, pb::JobEnd end) {
                 if (const auto found = clients_.find(client); found != clients_.end())
                   found->second.ends.push_back(std::move(end));

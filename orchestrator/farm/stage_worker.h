@@ -21,6 +21,7 @@ struct StageWorkerRequest {
   size_t slots = 1;                // runs at once; the others wait
   uint64_t max_input_bytes = 0;    // of one input that is sent
   std::optional<Sandbox> sandbox;  // limits of runs; none: they run without one
+  bool allows_passes = false;      // runs may have passes of users
   bool log_json = false;
   int log_level = 1;
 };

@@ -28,6 +28,8 @@ std::string why_unfit(const std::string& needs, const FarmWorkers& workers) {
     if (fits_one(need + "\n", workers)) continue;
     if (need.starts_with(kProfileNeed))
       return fmt::format("no worker has the profile '{}'", need.substr(kProfileNeed.size()));
+    if (need == kPassesNeed)
+      return "no worker takes passes of users: none was started with --allow-passes";
     return fmt::format("no worker has the sluice-{} of the client, but another build of it",
                        need.substr(0, need.find(' ')));
   }

@@ -53,6 +53,7 @@ Result<pb::WorkerBeat> own_beat(const WorkerRequest& request) {
     SLUICE_ASSIGN(const std::string build, build_id(program));
     beat.add_builds(stage + " " + build);
   }
+  if (request.allows_passes) beat.add_builds(std::string(kPassesNeed));
   const auto machine = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                        static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE));
   const uint64_t share = machine / static_cast<uint64_t>(request.slots);

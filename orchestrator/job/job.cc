@@ -47,7 +47,16 @@ class Job {
     return artifact && store_.find_artifact(*artifact);
   }
 
+  Result<void> check_passes() const {
+    const bool has_passes = std::ranges::any_of(
+        record_.fields.rows(), [](const auto& row) { return row.first.ends_with(".pass"); });
+    if (!has_passes || request_.allows_passes) return {};
+    return make_error(ErrorCode::kBadOption, "the job has passes of users, which are not run here")
+        .with_hint("--allow-passes runs them");
+  }
+
   Result<bool> make() {
+    SLUICE_TRY(check_passes());
     SLUICE_ASSIGN(const ScratchFolder folder, ScratchFolder::create());
     SLUICE_ASSIGN(const CompileJob job, job_of(record_, store_, folder.path()));
     SLUICE_TRY(check_same(job));

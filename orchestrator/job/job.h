@@ -19,6 +19,7 @@ struct JobRequest {
   std::vector<Digest> keys;        // run in this order
   RemoteUrl remote;                // empty: none
   std::string threads;             // --threads for the stages; empty: their default
+  bool allows_passes = false;      // jobs may have passes of users
   bool quiet = false;              // no lines of jobs, no warnings
   std::optional<Sandbox> sandbox;  // limits of the stages; empty: they run without
 };

@@ -14,6 +14,7 @@ Result<int> run(const CommandLine& line) {
                      .threads = line.text("--threads"),
                      .quiet = line.flag("--quiet")};
   SLUICE_ASSIGN(request.keys, read_keys(line.list("<key>"), line.text("--keys")));
+  request.allows_passes = line.flag("--allow-passes");
   SLUICE_ASSIGN(request.sandbox, sandbox_asked_for(line));
   if (line.has("--remote")) {
     SLUICE_ASSIGN(request.remote, parse_remote_url(line.text("--remote")));

@@ -18,6 +18,7 @@ Options:
   --remote=URL  A second store behind it, over http:// or https://. What is missing in DIR is taken
                 from there, and what jobs made is sent there; docs/farm.md.
   --threads=N   Worker threads of each stage; 0 means one per usable core.
+  --allow-passes  Run jobs with passes of users, which are code; docs/security.md.
   --sandbox     Run each stage in a sandbox; docs/security.md. A limit asks for it, too.
   --sandbox-memory=N      Most bytes of memory of a stage; those of the machine unless said
                           otherwise.

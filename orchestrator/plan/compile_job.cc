@@ -4,6 +4,7 @@
 
 #include "common/base/files.h"
 #include "common/base/options.h"
+#include "common/passes_host/pass_file.h"
 #include "common/store/build_id.h"
 #include "orchestrator/compile/stages.h"
 #include "orchestrator/plan/stage_job.h"
@@ -54,6 +55,29 @@ Result<std::string> place_of(const std::string& name, const std::string& value,
   return place + "/" + value.substr(value.find_last_of(" /") + 1);
 }
 
+// Keeps a file of passes with what it imports, and returns what stands for "POINT=FILE".
+Result<std::string> keep_pass(const std::string& value, Store& store) {
+  SLUICE_ASSIGN(const PassFile pass, read_pass_file(value));
+  SLUICE_ASSIGN(const std::vector<std::byte> packed, pack_pass(pass));
+  return fmt::format("{}{} {}={}", kContent, digest_hex(store.keep(packed)),
+                     pass.option.point->name, pass.option.name);
+}
+
+// Puts them into a folder of their own, and returns "POINT=FILE".
+Result<std::string> write_pass(const std::string& value, Store& store, const std::string& folder) {
+  const auto digest = digest_from_hex(std::string_view(value).substr(kContent.size(), kHexDigits));
+  const auto packed = digest ? store.find_artifact(*digest) : std::nullopt;
+  const size_t equals = value.find('=');
+  if (!packed || equals == std::string::npos || value.find('/') != std::string::npos)
+    return make_error(ErrorCode::kBadFile, "the store '{}' has lost the passes {}", store.path(),
+                      value)
+        .with_hint("run sluice compile-all again");
+  SLUICE_TRY(unpack_pass(packed->bytes(), folder));
+  const size_t point = kContent.size() + kHexDigits + 1;
+  return fmt::format("{}={}/{}", value.substr(point, equals - point), folder,
+                     value.substr(equals + 1));
+}
+
 Result<void> add_builds(Fields& fields) {
   for (size_t i = 1; i < kStageNames.size(); ++i) {
     const std::string stage(kStageNames[i]);
@@ -83,6 +107,9 @@ Result<Record> record_of(const CompileJob& job, Store& store) {
         const std::string file = value.substr(value.find_last_of('/') + 1);
         SLUICE_ASSIGN(value, keep_content(value, store));
         if (name == "rules") value += " " + file;
+      }
+      if (name == "pass") {
+        SLUICE_ASSIGN(value, keep_pass(value, store));
       }
       record.fields.add(fmt::format("{}.{}", kStageNames[i], name), std::move(value));
     }
@@ -124,6 +151,10 @@ Result<CompileJob> job_of(const Record& record, Store& store, const std::string&
       SLUICE_ASSIGN(value, write_content(value, store, path));
     }
     const auto i = static_cast<size_t>(stage - kStageNames.begin());
+    if (name == "pass") {
+      SLUICE_ASSIGN(value, write_pass(value, store, fmt::format("{}/passes.{}.{}", folder, i,
+                                                                job.arguments[i].size())));
+    }
     const OptionRow* row = find_option(name);
     job.arguments[i].push_back(row == nullptr ? fmt::format("--{}={}", name, value)
                                               : option_argument(*row, value));

@@ -5,6 +5,7 @@
 #include "common/base/files.h"
 #include "common/base/options.h"
 #include "common/graphfile/header.h"
+#include "common/passes_host/pass_file.h"
 #include "common/store/build_id.h"
 #include "common/target/profile.h"
 
@@ -27,18 +28,25 @@ Result<void> add_option(const std::string& argument, Fields& fields) {
     SLUICE_ASSIGN(value, content_digest(value));
     if (name == "rules") value += " " + file;  // graphs have the name, too
   }
+  if (name == "pass") {
+    SLUICE_ASSIGN(const PassFile pass, read_pass_file(value));
+    value = fmt::format("content {} {}={}", pass.digest, pass.option.point->name, pass.option.name);
+  }
   fields.add("option." + name, std::move(value));
   return {};
 }
 
-// Files of rules run in the order in which they are given.
-bool is_rules(const std::string& argument) { return argument.starts_with("--rules="); }
+// Files of rules, and of passes, run in the order in which they are given.
+bool have_order(const std::string& a, const std::string& b) {
+  return (a.starts_with("--rules=") && b.starts_with("--rules=")) ||
+         (a.starts_with("--pass=") && b.starts_with("--pass="));
+}
 
 }  // namespace
 
 void sort_arguments(std::vector<std::string>& arguments) {
   std::ranges::stable_sort(arguments, [](const std::string& a, const std::string& b) {
-    return a < b && !(is_rules(a) && is_rules(b));
+    return a < b && !have_order(a, b);
   });
 }
 

@@ -77,6 +77,7 @@ void become_confined(char* const* arguments, int program, PreparedSandbox& sandb
     }
   }
   if (streams.more >= 0) dup2(streams.more, kMore);
+  for (const int fd : streams.kept) fcntl(fd, F_SETFD, 0);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -20,6 +20,7 @@ struct Streams {
   int out = -1;
   int error = -1;
   int more = -1;
+  std::vector<int> kept = {};  // further descriptors, under their numbers
 };
 
 // The ending of a process. Exactly one of: an exit code, a signal, or killed by this process after

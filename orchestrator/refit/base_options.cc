@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::string_view kRules = "rules.";
+constexpr std::string_view kRules = "rules.", kPass = "pass.";
 
 Error unknown_option(const std::string& name) {
   if (name.starts_with(kRules)) {
@@ -20,6 +20,12 @@ Error unknown_option(const std::string& name) {
                       "the compiled model was changed by the rules of '{}', whose text it has not",
                       name.substr(kRules.size()))
         .with_hint("compile the new model with --rules, it cannot be refitted");
+  }
+  if (name.starts_with(kPass)) {
+    return make_error(ErrorCode::kBadCompiledModel,
+                      "the compiled model was changed by the passes of '{}', which it has not",
+                      name.substr(kPass.size()))
+        .with_hint("compile the new model with --pass, it cannot be refitted");
   }
   return make_error(ErrorCode::kBadCompiledModel,
                     "the compiled model records the option '{}', which this release does not know",

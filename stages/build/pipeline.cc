@@ -1,4 +1,5 @@
 #include "common/ir/fixed.h"
+#include "common/passes_host/pass_rows.h"
 #include "stages/build/build.h"
 #include "stages/build/passes/passes.h"
 #include "stages/build/streams/stream_options.h"
@@ -62,7 +63,8 @@ Result<Module> schedule(Module module, const Options& options, std::vector<PassR
     return module;
   }
   SLUICE_TRY(check_sizes(module.root()));
-  SLUICE_ASSIGN(const std::vector<PassReport> passes, run_passes(module, kPasses, options));
+  SLUICE_ASSIGN(const PassRows rows, PassRows::load(kPasses, StageId::kBuild, options));
+  SLUICE_ASSIGN(const std::vector<PassReport> passes, run_passes(module, rows.passes(), options));
   report.insert(report.end(), passes.begin(), passes.end());
   return module;
 }

@@ -1,3 +1,4 @@
+#include "common/passes_host/pass_rows.h"
 #include "common/rules/rule_rows.h"
 #include "common/target/resolve_profile.h"
 #include "stages/optimize/fusion/fusion.h"
@@ -129,7 +130,8 @@ Result<Module> optimize(Module module, Options options, std::vector<PassReport>&
   SLUICE_TRY(resolve_profile(options, module));
   SLUICE_ASSIGN(const rules::RuleRows rows,
                 rules::RuleRows::load(kPasses, StageId::kOptimize, options));
-  SLUICE_ASSIGN(const std::vector<PassReport> passes, run_passes(module, rows.passes(), options));
+  SLUICE_ASSIGN(const PassRows own, PassRows::load(rows.passes(), StageId::kOptimize, options));
+  SLUICE_ASSIGN(const std::vector<PassReport> passes, run_passes(module, own.passes(), options));
   report.insert(report.end(), passes.begin(), passes.end());
   return module;
 }

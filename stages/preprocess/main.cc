@@ -6,8 +6,8 @@ namespace {
 constexpr char kUsage[] = R"(Turns an ONNX model into a typed graph.
 
 Usage:
-  sluice-preprocess [options] [--dim=DIM]... [--rules=FILE]... [<in>]
-  sluice-preprocess --list-passes [--rules=FILE]...
+  sluice-preprocess [options] [--dim=DIM]... [--rules=FILE]... [--pass=POINT=FILE]... [<in>]
+  sluice-preprocess --list-passes [--rules=FILE]... [--pass=POINT=FILE]...
   sluice-preprocess (--help | --version)
 
 Reads the model <in>, or standard input when it is absent or "-". Weights stay in the model's file.
@@ -21,6 +21,12 @@ Options:
                         as the model has it, blanks and all; without one INPUT_AXIS. Repeatable.
   --rules=FILE          Apply the rules of FILE for this stage; repeatable; docs/own-passes.md.
   --unchecked-rules     Use rules without a check of what they compute.
+  --pass=POINT=FILE     Run the passes in FILE, a program, *.py or *.so, at POINT of this stage:
+                        before-infer-shape or after-infer-shape; repeatable; docs/own-passes.md.
+  --pass-seconds=N      Most seconds that one of them takes [default: 600].
+  --pass-memory=N       Most bytes of memory of their process, and of a graph that one of them
+                        makes [default: 4294967296].
+  --pass-host=LIST      Descriptors of processes that run them, of a job that may start none.
   --annotate=RULES      Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
   --external-dir=DIR    Also take external data of the model from files inside DIR, by absolute
                         paths, "../" or links.

@@ -4,6 +4,7 @@
 #include "common/base/file_kind.h"
 #include "common/base/program.h"
 #include "common/graphfile/graphfile.h"
+#include "common/passes_host/pass_rows.h"
 #include "common/rules/rule_rows.h"
 #include "common/verify/verify.h"
 #include "stages/preprocess/lenient_forms.h"
@@ -75,7 +76,8 @@ Result<Module> read_model(const StageArgs& args) {
 Result<Module> preprocess(Module module, const StageArgs& args) {
   SLUICE_ASSIGN(const rules::RuleRows rows,
                 rules::RuleRows::load(kPasses, StageId::kPreprocess, args.options));
-  auto ran = run_passes(module, rows.passes(), args.options);
+  SLUICE_ASSIGN(const PassRows own, PassRows::load(rows.passes(), StageId::kPreprocess, args.options));
+  auto ran = run_passes(module, own.passes(), args.options);
   if (ran && !module.is_mid_stage()) warn_of_lenient_forms(module);
   auto reported = report_warnings(module, args.options);
   if (!ran) return std::move(ran).error();

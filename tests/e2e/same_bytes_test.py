@@ -38,7 +38,8 @@ NON_SEMANTIC = {"--threads": ["1", "2", "8", "0"], "--dump-dir": ["{}/dump"],
                 "--model": ["MODEL"], "--external-dir": ["{}"], "--service": [], "--key": [],
                 "--peer-key": [], "--weights-beside": ["{}/later.om"], "--sandbox": [None],
                 "--sandbox-memory": ["8000000000"], "--sandbox-seconds": ["600"],
-                "--sandbox-file-bytes": ["100000000"]}
+                "--sandbox-file-bytes": ["100000000"], "--pass-seconds": ["60"],
+                "--pass-memory": ["100000000"]}
 
 
 def make_model(path):
