@@ -13,9 +13,9 @@
 namespace sluice {
 
 struct ChildSetup {
-  int in = -1, out = -1;             // -1: /dev/null; an `out` of 2 is our standard error
-  std::vector<int> kept;             // other descriptors that it inherits, under their numbers
-  uint64_t memory_bytes = 0;         // of data; 0: no limit
+  int in = -1, out = -1;      // -1: /dev/null; an `out` of 2 is our standard error
+  std::vector<int> kept;      // other descriptors that it inherits, under their numbers
+  uint64_t memory_bytes = 0;  // of data; 0: no limit
   PreparedSandbox* sandbox = nullptr;
 };
 

@@ -1,5 +1,6 @@
 #include "common/passes_host/host.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -10,15 +11,13 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 
 #include "common/base/files.h"
 #include "common/passes_host/child.h"
-#include "common/passes_host/load_plugin.h"
 #include "common/passes_host/pass_kind.h"
 #include "common/passes_host/protocol.h"
 #include "common/passes_host/run_program.h"
-#include "common/passes_host/serve_passes.h"
+#include "common/passes_host/serve_plugins.h"
 
 namespace sluice {
 namespace {
@@ -26,6 +25,7 @@ namespace {
 constexpr const char* kPackage = "sluice.graph.host";
 constexpr int kGraceMs = 100;  // for a helper whose stage has gone
 
+constexpr std::string_view kCompilerLibrary = "libsluice_compiler.so";
 constexpr std::string_view kPluginHeader = "common/passes_host/plugin.h";
 
 std::filesystem::path own_folder() {
@@ -69,8 +69,8 @@ Result<void> serve_programs(const HostRequest& request) {
     if (!*made) return {};
     PassAnswer answer;
     answer.changed = **made != asked->graph;
-    SLUICE_TRY(send_answer(request.output, answer,
-                           answer.changed ? **made : std::vector<std::byte>()));
+    SLUICE_TRY(
+        send_answer(request.output, answer, answer.changed ? **made : std::vector<std::byte>()));
   }
 }
 
@@ -99,20 +99,31 @@ Result<void> serve_programs(const HostRequest& request) {
   ::_exit(send_error(request.output, error) ? 0 : 1);
 }
 
-Result<void> serve_plugins(const HostRequest& request) {
+// The folder of libsluice_compiler.so: lib beside bin, or one of lib for an architecture.
+std::string library_folder() {
+  std::error_code failed;
+  const auto lib = own_folder().parent_path() / "lib";
+  for (const auto& each : std::filesystem::directory_iterator(lib, failed))
+    if (std::filesystem::exists(each.path() / kCompilerLibrary, failed)) return each.path();
+  return lib;
+}
+
+// Plugins get graphs of the library that they link, not of this program.
+[[noreturn]] void become_plugins(const HostRequest& request) {
   set_environment(request.limits);
-  SLUICE_TRY(enter_pass_sandbox(request.files, {}));
-  std::map<std::string, RunPass> plugins;
-  for (const std::string& file : request.files) {
-    SLUICE_ASSIGN(plugins[file], load_plugin(file));
+  const std::string path = library_folder() + "/" + std::string(kCompilerLibrary);
+  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  void* const serve = library == nullptr ? nullptr : ::dlsym(library, "sluice_serve_plugins");
+  if (serve == nullptr) {
+    const Error error = make_error(ErrorCode::kProgramMissing, "cannot open {}: {}", path,
+                                   library == nullptr ? ::dlerror() : "it is of another release")
+                            .with_hint("install sluice-compiler anew");
+    ::_exit(send_error(request.output, error) ? 0 : 1);
   }
-  return serve_passes(request.input, request.output,
-                      [&](Module& module, const PassRequest& asked) -> Result<PassAnswer> {
-                        const auto plugin = plugins.find(asked.file);
-                        if (plugin != plugins.end()) return plugin->second(module, asked);
-                        return make_error(ErrorCode::kBadReply, "'{}' is no plugin of this stage",
-                                          asked.file);
-                      });
+  std::vector<const char*> files;
+  for (const std::string& file : request.files) files.push_back(file.c_str());
+  ::_exit(reinterpret_cast<decltype(&sluice_serve_plugins)>(serve)(request.input, request.output,
+                                                                   files.data(), files.size()));
 }
 
 // The helper in which passes run, so that this process can say how it ended, and end it.
@@ -122,9 +133,7 @@ pid_t start_helper(const HostRequest& request, bool is_python) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   if (is_python) become_python(request);
-  const auto served = serve_plugins(request);
-  if (!served) static_cast<void>(send_error(request.output, served.error()).ok());
-  ::_exit(0);
+  become_plugins(request);
 }
 
 Result<void> serve_code(const HostRequest& request, bool is_python) {
@@ -175,8 +184,7 @@ Result<std::string> listed_files(const std::string& file) {
   const auto bytes = read_descriptor(out.read.get());
   const int status = wait_for_child(child);
   if (!bytes) return bytes.error();
-  if (status == 0)
-    return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  if (status == 0) return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   return make_error(ErrorCode::kProgramMissing, "Python, '{}', {}", interpreter(),
                     status_text(status))
       .with_hint("SLUICE_PYTHON names the interpreter");
@@ -185,14 +193,10 @@ Result<std::string> listed_files(const std::string& file) {
 Result<std::string> plugin_flags() {
   std::error_code failed;
   const auto prefix = own_folder().parent_path();
-  std::string library = prefix / "lib";
-  for (const auto& each : std::filesystem::directory_iterator(prefix / "lib", failed))
-    if (std::filesystem::exists(each.path() / "libsluice_compiler.so", failed))
-      library = each.path();
   // An installation, or a build below out/ of the clone.
   for (const auto& headers : {prefix / "include/sluice", prefix.parent_path().parent_path()})
     if (std::filesystem::exists(headers / kPluginHeader, failed))
-      return fmt::format("-I{} -L{} -lsluice_compiler\n", headers.string(), library);
+      return fmt::format("-I{} -L{} -lsluice_compiler\n", headers.string(), library_folder());
   return make_error(ErrorCode::kNotFound, "there is no {} below '{}'", kPluginHeader,
                     prefix.string())
       .with_hint("install sluice-compiler");

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <exception>
-#include <filesystem>
 #include <map>
 #include <new>
 #include <string_view>
@@ -13,32 +12,21 @@
 namespace sluice {
 namespace {
 
-constexpr const char* kCompiler = "libsluice_compiler.so";
-
 Error no_plugin(const std::string& path, const std::string& why) {
   Error error = make_error(ErrorCode::kBadPlugin, "{}", why);
   error.file = path;
   return error;
 }
 
-// A plugin names the compiler's library without saying where it is: that of this release is opened
-// first, and the plugin finds it open.
-void open_compiler() {
-  std::error_code failed;
-  const auto own = std::filesystem::canonical("/proc/self/exe", failed).parent_path();
-  const std::string path = (own / "../lib" / kCompiler).string();
-  if (std::filesystem::exists(path, failed)) ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
-}
-
 Result<void> check_release(const SluicePlugin& plugin, const std::string& path) {
   if (plugin.abi != kPluginAbi) {
-    return no_plugin(path, fmt::format("the plugin has ABI {}, this release has {}", plugin.abi,
-                                       kPluginAbi));
+    return no_plugin(
+        path, fmt::format("the plugin has ABI {}, this release has {}", plugin.abi, kPluginAbi));
   }
   if (plugin.release == nullptr || std::string_view(plugin.release) != kRelease) {
-    return no_plugin(path, fmt::format("the plugin was compiled with release {}, this is {}",
-                                       plugin.release == nullptr ? "none" : plugin.release,
-                                       kRelease));
+    return no_plugin(path,
+                     fmt::format("the plugin was compiled with release {}, this is {}",
+                                 plugin.release == nullptr ? "none" : plugin.release, kRelease));
   }
   return {};
 }
@@ -100,7 +88,6 @@ Result<PassAnswer> run_plugin(const SluicePlugin& plugin, Module& module,
 }  // namespace
 
 Result<RunPass> load_plugin(const std::string& path) {
-  open_compiler();
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return no_plugin(path, fmt::format("cannot be opened: {}", ::dlerror()));
   const auto* plugin = static_cast<const SluicePlugin*>(::dlsym(library, "sluice_plugin"));

@@ -48,8 +48,8 @@ Result<PassHost> PassHost::start(const std::vector<std::string>& files, const Pa
   SLUICE_ASSIGN(PipeEnds answers, make_pipe_ends());
   std::vector<std::string> command = {program, fmt::format("--memory={}", limits.memory_bytes)};
   for (const std::string& path : limits.readable) command.push_back("--readable=" + path);
-  command.insert(command.end(), {"--", std::to_string(requests.read.get()),
-                                 std::to_string(answers.write.get())});
+  command.insert(command.end(),
+                 {"--", std::to_string(requests.read.get()), std::to_string(answers.write.get())});
   command.insert(command.end(), files.begin(), files.end());
   ChildSetup setup;
   setup.out = STDERR_FILENO;
@@ -76,7 +76,8 @@ PassHost::~PassHost() {
 }
 
 Error PassHost::ended() const {
-  return make_error(ErrorCode::kPassFailed, "the process that runs it ended before it had answered");
+  return make_error(ErrorCode::kPassFailed,
+                    "the process that runs it ended before it had answered");
 }
 
 Result<AnsweredPass> PassHost::ask(const PassRequest& request, std::span<const std::byte> graph,

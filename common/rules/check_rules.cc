@@ -171,7 +171,9 @@ class RuleChecker {
                         "where {}",
                         file_.path, rule_.name, rule_.values[static_cast<size_t>(rule_.outputs[i])],
                         what, types.empty() ? "there is no input" : types)
-          .with_hint("--unchecked-rules uses it as it is");
+          .with_hint(
+              "a condition may be missing that leaves this case out; --unchecked-rules uses the "
+              "rule as it is");
     }
     return true;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "common/base/near_names.h"
 #include "common/rules/open_rules.h"
 #include "common/rules/parser.h"
 #include "common/rules/rule_checks.h"
@@ -11,6 +12,24 @@ namespace sluice::rules {
 
 using text::Token;
 using text::TokenKind;
+
+namespace {
+
+std::string near_ops_hint(const Token& token) {
+  if (token.kind != TokenKind::kWord) return {};
+  std::vector<std::string_view> names;
+  for (int i = 0; i < op_count(); ++i) names.push_back(op_name(static_cast<Op>(i)));
+  return near_names_hint(token.text, names, "docs/operators.md lists them");
+}
+
+// What people write who know other languages.
+std::string condition_hint(const Token& token) {
+  if (token.is("=")) return "== compares";
+  if (token.is(",")) return "'and' joins conditions";
+  return token.is("where") ? "conditions stand before the replacement" : std::string();
+}
+
+}  // namespace
 
 // Parses words that "-" joins: "after-infer-shape". A word may follow a number: "conv-1x1-bias".
 Result<std::string> RuleParser::take_dashed(std::string_view what) {
@@ -82,10 +101,13 @@ Result<void> RuleParser::parse_rule() {
   if (rule.is_open) {
     SLUICE_TRY(parse_outputs());
   } else {
-    SLUICE_TRY(lexer_.expect("replace"));
+    if (!token().is("replace"))
+      return lexer_.unexpected("'replace'").with_hint(condition_hint(token()));
+    SLUICE_TRY(advance());
     SLUICE_TRY(parse_block(rule.replacement, false));
   }
-  SLUICE_TRY(lexer_.expect("}"));
+  if (!token().is("}")) return lexer_.unexpected("'}'").with_hint(condition_hint(token()));
+  SLUICE_TRY(advance());
   SLUICE_TRY(check_rule(rule, file_, lexer_));
   file_.rules.push_back(std::move(rule));
   return {};
@@ -141,8 +163,14 @@ Result<void> RuleParser::parse_statement(Statement& statement, bool is_pattern) 
     if (is_unnamed) {
       statement.results.push_back(-1);
     } else {
-      SLUICE_ASSIGN(const Token name, lexer_.take(TokenKind::kValue, "a value"));
-      statement.results.push_back(value_index(name.text));
+      if (token().kind != TokenKind::kValue) {
+        return lexer_.unexpected("a value or '}'")
+            .with_hint(is_pattern ? "a line begins with its results, \"%y = …\", and may end with "
+                                    "commuted, optional, shared"
+                                  : "a line begins with its results: \"%y = …\"");
+      }
+      statement.results.push_back(value_index(token().text));
+      SLUICE_TRY(advance());
     }
     SLUICE_ASSIGN(is_more, lexer_.skip(","));
   }
@@ -197,9 +225,10 @@ Result<void> RuleParser::parse_ops(Statement& statement, bool is_pattern) {
   while (is_more) {
     const auto op = op_from_name(token().text);
     if (token().kind != TokenKind::kWord || !op || *op == Op::kForeign) {
-      return lexer_.unexpected(
-          is_pattern ? "an op of this release, product, polynomial, or \"DOMAIN::NAME\""
-                     : "an op of this release");
+      return lexer_
+          .unexpected(is_pattern ? "an op of this release, product, polynomial, or \"DOMAIN::NAME\""
+                                 : "an op of this release")
+          .with_hint(near_ops_hint(token()));
     }
     statement.ops.push_back(*op);
     SLUICE_TRY(advance());

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "common/base/file_kind.h"
 #include "common/base/files.h"
 #include "common/base/release.h"
 #include "common/base/store.h"
@@ -53,6 +54,11 @@ Result<RuleFile> read_rule_file(const std::string& path) {
   }
   if (!failed || !std::filesystem::is_character_file(path, failed)) {
     SLUICE_ASSIGN(const std::string text, read_text(path));
+    if (const std::string hint = file_kind_hint(std::as_bytes(std::span(text))); !hint.empty()) {
+      Error error = make_error(ErrorCode::kBadText, "this is no file of rules").with_hint(hint);
+      error.file = path;
+      return error;
+    }
     return parse_rules(text, path);
   }
   Error error = make_error(ErrorCode::kBadOption, "a device is no file of rules");

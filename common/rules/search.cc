@@ -31,7 +31,8 @@ bool is_spelled(const Value& value, const Term& term) {
   const auto number = find_number(&value);
   if (!number) return false;
   const DType dtype = value.type().dtype;
-  return dtype_is_float(dtype) ? is_close(dtype, *number, term.number) : *number == term.number;
+  if (*number == term.number) return true;  // infinities, too
+  return dtype_is_float(dtype) && is_close(dtype, *number, term.number);
 }
 
 bool are_close_values(const AttributeValue& a, const AttributeValue& b) {

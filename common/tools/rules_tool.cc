@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <climits>
+#include <map>
 
 #include "common/base/file_kind.h"
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/scratch_folder.h"
 #include "common/graphfile/graphfile.h"
+#include "common/rules/apply_rules.h"
 #include "common/rules/explain_rules.h"
 #include "common/rules/places.h"
 #include "common/tools/reduce/command.h"
@@ -73,10 +75,25 @@ bool has_node(const Module& module, const std::string& name) {
   return false;
 }
 
-std::string finding_text(const rules::RuleFinding& finding, bool wants_reasons) {
+// Why the first match of each rule that is not replaced is not, by rule: what a run on this graph,
+// which is not needed afterwards, says.
+std::map<std::string, std::string> obstacles_of(Module& module, const rules::RuleFile& file) {
+  std::vector<RuleCount> counts;
+  std::map<std::string, std::string> obstacles;
+  const auto applied = rules::apply_rules(module.root(), file, counts);
+  for (const RuleCount& count : counts)
+    if (!count.obstacle.empty()) obstacles[count.rule] = count.obstacle;
+  if (!applied && obstacles.empty() && file.rules.size() == 1)
+    obstacles[file.rules[0].name] = applied.error().message;
+  return obstacles;
+}
+
+std::string finding_text(const rules::RuleFinding& finding, const std::string& obstacle,
+                         bool wants_reasons) {
   std::string text = fmt::format("{}: {} match{}\n", finding.rule, finding.matches.size(),
                                  finding.matches.size() == 1 ? "" : "es");
   for (const std::string& match : finding.matches) text += fmt::format("  {}\n", match);
+  if (!obstacle.empty()) text += fmt::format("  not replaced: {}\n", obstacle);
   if (!wants_reasons || !finding.matches.empty()) return text;
   if (finding.reason.empty()) return text + "  there is no node with an op of its pattern\n";
   return text + fmt::format("  nearest: {} of {} lines at {}\n  {}\n", finding.placed,
@@ -84,13 +101,15 @@ std::string finding_text(const rules::RuleFinding& finding, bool wants_reasons) 
                             finding.reason);
 }
 
-Json finding_json(const rules::RuleFinding& finding, bool wants_reasons) {
+Json finding_json(const rules::RuleFinding& finding, const std::string& obstacle,
+                  bool wants_reasons) {
   Json json;
   json.set("rule", finding.rule);
   Json matches{Json::Array{}};
   for (const std::string& match : finding.matches) matches.push(match);
   json.set("matches", std::move(matches));
-  if (!wants_reasons || finding.reason.empty()) return json;
+  if (!obstacle.empty()) json.set("obstacle", obstacle);
+  if (!wants_reasons || !finding.matches.empty() || finding.reason.empty()) return json;
   json.set("placed", finding.placed);
   json.set("lines", finding.lines);
   json.set("node", finding.node);
@@ -125,11 +144,16 @@ Result<std::string> answer_text(Module& module, const rules::RuleFile& file,
         .with_hint("sluice show prints the graph");
   }
   const auto findings = rules::explain_rules(module.root(), file, question.rule, question.node);
+  const bool has_matches = std::ranges::any_of(
+      findings, [](const rules::RuleFinding& finding) { return !finding.matches.empty(); });
+  std::map<std::string, std::string> obstacles;
+  if (has_matches) obstacles = obstacles_of(module, file);
   std::string text;
   Json rows{Json::Array{}};
   for (const rules::RuleFinding& finding : findings) {
-    text += finding_text(finding, question.wants_reasons);
-    rows.push(finding_json(finding, question.wants_reasons));
+    const std::string obstacle = finding.matches.empty() ? "" : obstacles[finding.rule];
+    text += finding_text(finding, obstacle, question.wants_reasons);
+    rows.push(finding_json(finding, obstacle, question.wants_reasons));
   }
   return question.is_json ? json_dump(rows, 2) + "\n" : text;
 }

@@ -21,26 +21,22 @@ from programs import ProgramCase, bytes_of, need
 POINTS = {"before-infer-shape": "preprocess", "after-infer-shape": "preprocess",
           "after-builtin-fusion": "optimize", "after-optimize": "optimize",
           "before-build": "build", "after-assign-streams": "build"}
-# Speaks as sluice.graph.host does, and has the file as text for sed, by way of the textual graph.
-STAND_IN = r"""#!/usr/bin/python3
-import json, os, subprocess, sys
-if "-c" in sys.argv:
-    os.execv("/usr/bin/python3", ["python3"] + sys.argv[1:])
-requests, answers = os.fdopen(int(sys.argv[3]), "rb"), os.fdopen(int(sys.argv[4]), "wb")
-while line := requests.readline():
-    asked = json.loads(line)
-    graph = requests.read(asked["bytes"])
-    scope = {"asked": asked}
-    try:
-        exec(open(asked["file"]).read(), scope)
-        made = scope["run"](graph)
-        answer = {"changed": made != graph, "bytes": len(made) if made != graph else 0,
-                  "counts": [{"pass": "own", "matches": 3, "effects": 2, "obstacle": "one is odd"}],
-                  "notes": ["seen"]}
-    except ValueError as error:
-        answer, made = {"error": {"code": 6, "message": str(error)}}, b""
-    answers.write(json.dumps(answer).encode() + b"\n" + (made if answer.get("bytes") else b""))
-    answers.flush()
+# A pass in Python whose body is filled in.
+PYTHON = """import sluice.graph as sg
+
+class Own(sg.Pass):
+    def run(self, graph, context):
+        {}
+"""
+NEGATES = """import sluice.graph as sg
+from sluice.graph import op
+
+class Negates(sg.PatternPass):
+    @sg.pattern
+    def form(self, x):
+        return op.Relu(x)
+    def replacement(self, inputs):
+        return -inputs.x
 """
 
 
@@ -148,23 +144,57 @@ class Passes(ProgramCase):
         self.assertEqual(plain, self.optimized(0, "--pass", "after-optimize=" +
                                                self.plugin("nothing.so")))
 
-    def test_python_speaks_the_protocol(self):
-        python = self.write("python", STAND_IN)
-        own = self.write("own.py", "def run(graph): return graph\n", 0o644)
-        env = {**os.environ, "SLUICE_PYTHON": python}
+    def test_python(self):
+        own = self.write("own.py", NEGATES, 0o644)
         stats = self.path("stats.json")
-        printed = self.optimized(0, "--pass", "after-optimize=" + own, "--stats", stats, env=env)
-        self.assertIn("own.py: note seen", printed)
+        self.optimized(0, "--pass", "after-optimize=" + own, "--stats", stats)
+        self.assertIn("Neg(", self.ops(self.path("o.sg")))
         with open(stats, encoding="utf-8") as file:
             row = [row for row in json.load(file)["passes"] if row["name"] == "own.py"][0]
-        self.assertEqual(row["rules"], [{"rule": "own", "match_times": 3, "effect_times": 2,
-                                         "obstacle": "one is odd"}])
-        self.write("own.py", "def run(graph): raise ValueError('it is odd')\n", 0o644)
-        self.assertIn("own.py: at after-optimize: it is odd",
-                      self.optimized(3, "--pass", "after-optimize=" + own, env=env))
-        self.write("own.py", "import os\nos._exit(9)\n", 0o644)
-        self.assertIn("ended with exit code 9",
-                      self.optimized(3, "--pass", "after-optimize=" + own, env=env))
+        self.assertEqual(row["rules"], [{"rule": "negates", "match_times": 1,
+                                         "effect_times": 1}])
+
+    def test_python_that_fails(self):
+        for body, code, said in (
+                ("1 / 0", 3, "own.py: at after-optimize: own.py:5: ZeroDivisionError"),
+                ("graph.outputs[0].producer.erase()", 3, "own.py:5: node"),
+                ("import os; os._exit(9)", 3, "ended with exit code 9"),
+                ("import sys; sys.exit(4)", 3, "SystemExit: 4"),
+                ("import os; os.abort()", 3, "signal 6"),
+                ("while True: pass", 5, "--pass-seconds"),
+                ("x = bytearray(1 << 40)", 3, "MemoryError"),
+                ("import os; os.fork()", 3, "PermissionError"),
+                ("import socket; socket.socket()", 3, "PermissionError"),
+                ("open('written', 'w')", 3, "PermissionError"),
+                ("open(__file__.replace('own.py', 'm.onnx'))", 3, "the digest of the pass"),
+                ("graph.add_input('more', sg.Type('f32', [1]))", 3, "more"),
+                ("graph.outputs[0].name = 'other'", 3, "other"),
+                ("raise KeyboardInterrupt", 3, "KeyboardInterrupt")):
+            with self.subTest(body=body):
+                own = self.write("own.py", PYTHON.format(body), 0o644)
+                self.failing(code, said, own, "--pass-seconds=3", "--pass-memory=400000000")
+        for text, said in (("import nothing_here", "own.py:1: ModuleNotFoundError"),
+                           ("x = (", "own.py:1: SyntaxError"), ("x = 1", "the file has no pass")):
+            with self.subTest(text=text):
+                self.failing(3, said, self.write("own.py", text, 0o644))
+        own = self.write("own.py", PYTHON.format("print('said by the pass')"), 0o644)
+        self.assertIn("said by the pass", self.optimized(0, "--pass", "after-optimize=" + own))
+
+    def test_imports_of_python_are_part_of_it(self):
+        self.write("shared/__init__.py", "", 0o644)
+        self.write("shared/choice.py", "OP = 'Neg'\n", 0o644)
+        own = self.write("own.py", NEGATES.replace("-inputs.x", "op[OP](inputs.x)").replace(
+            "from sluice.graph import op", "from sluice.graph import op\nfrom shared.choice import OP"),
+            0o644)
+        files = self.done(0, "sluice-pass-host", "--files", own).stdout.split()
+        self.assertEqual([os.path.relpath(file, self.folder) for file in files],
+                         ["own.py", "shared/__init__.py", "shared/choice.py"])
+        options = ["--store", self.path("store"), "--pass", "after-infer-shape=" + own]
+        for op in ("Neg", "Abs", "Neg"):
+            self.write("shared/choice.py", f"OP = '{op}'\n", 0o644)
+            self.done(0, "sluice-compile", "-q", self.model(), *options, "--stop-after=optimize",
+                      "-o", self.path("c.sg"))
+            self.assertIn(op + "(", self.done(0, "sluice-show", self.path("c.sg")).stdout)
 
     # ---- rows
 

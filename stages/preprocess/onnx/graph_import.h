@@ -27,8 +27,6 @@ struct ModelImport {
   int64_t opset = 0;  // of the other nodes
   bool needs_ranks = false;
   std::string states = {};  // the value of --state
-  // Operators that this release does not know and that rules replace, "DOMAIN::NAME".
-  std::vector<std::string> foreign = {};
   size_t node_index = 0;  // of nodes without name
 
   int64_t opset_of(const onnx::NodeProto& node) const {

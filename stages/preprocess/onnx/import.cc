@@ -168,13 +168,21 @@ Result<void> declare_states(Graph& graph, const Options& options) {
   return {};
 }
 
+// A pass that runs before types are inferred may replace any operator; infer-types says what is
+// left.
+bool has_early_pass(const Options& options) {
+  return std::ranges::any_of(options.list("pass", ';'), [](const std::string& pass) {
+    return pass.starts_with("before-infer-shape=");
+  });
+}
+
 Result<void> import_graphs(ModelFile& file, const Options& options, Module& module) {
   SLUICE_TRY(check_versions(file.proto, module.warnings));
   warn_of_missing_imports(file.proto, module.warnings);
   SLUICE_ASSIGN(NodeOpsets opsets, inline_functions(file.proto));
   keep_needed_nodes(*file.proto.mutable_graph(), options.list("out-nodes", ';'));
-  SLUICE_ASSIGN(std::vector<std::string> foreign, rules::foreign_ops(options));
-  SLUICE_TRY(check_operators(file.proto.graph(), foreign));
+  SLUICE_ASSIGN(const std::vector<std::string> foreign, rules::foreign_ops(options));
+  if (!has_early_pass(options)) SLUICE_TRY(check_operators(file.proto.graph(), foreign));
   const int64_t opset = model_opset(file.proto);
   if (opset < 0 && needs_opset(file.proto.graph(), opsets)) {
     return make_error(ErrorCode::kBadModel, "the model does not say which opset it uses");
@@ -195,8 +203,7 @@ Result<void> import_graphs(ModelFile& file, const Options& options, Module& modu
                     .opsets = std::move(opsets),
                     .opset = opset,
                     .needs_ranks = needs_ranks,
-                    .states = options.text("state"),
-                    .foreign = std::move(foreign)};
+                    .states = options.text("state")};
   GraphImport import(model, graph, nullptr);
   SLUICE_TRY(add_inputs(file.proto.graph(), options, graph, import));
   SLUICE_TRY(import.run(file.proto.graph()));

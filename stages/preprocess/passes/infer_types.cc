@@ -118,22 +118,24 @@ void warn_of_outputs(Module& module) {
   module.declared_outputs.clear();
 }
 
-// Operators of other domains are there only where a rule names them; none may be left now.
+// Operators of other domains are there only where a rule names them, or a pass of the user runs;
+// none may be left now.
 Result<void> check_foreign_nodes(const Module& module) {
   std::string nodes;
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id)) continue;
     for (const Node& node : module.graph(id).nodes()) {
       if (node.op() != Op::kForeign) continue;
-      nodes += fmt::format("\n  {}: \"{}\" with {} operands", node.label(),
-                           std::get<std::string>(*node.find_attribute(kForeignName)),
-                           node.input_count());
+      nodes += fmt::format("\n  {} of node '{}'",
+                           std::get<std::string>(*node.find_attribute(kForeignName)), node.name());
     }
   }
   if (nodes.empty()) return {};
   return make_error(ErrorCode::kUnsupportedOp,
-                    "the rules replace not all nodes of the operators that they name:{}", nodes)
-      .with_hint("sluice rules why FILE MODEL says what does not fit");
+                    "operators that this release does not know, which no rule and no pass "
+                    "replaced:{}",
+                    nodes)
+      .with_hint("sluice rules why FILE MODEL says what does not fit in a rule");
 }
 
 }  // namespace
