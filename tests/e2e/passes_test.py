@@ -184,8 +184,7 @@ class Passes(ProgramCase):
         self.write("shared/__init__.py", "", 0o644)
         self.write("shared/choice.py", "OP = 'Neg'\n", 0o644)
         own = self.write("own.py", NEGATES.replace("-inputs.x", "op[OP](inputs.x)").replace(
-            "from sluice.graph import op", "from sluice.graph import op\nfrom shared.choice import OP"),
-            0o644)
+            "import op\n", "import op\nfrom shared.choice import OP\n"), 0o644)
         files = self.done(0, "sluice-pass-host", "--files", own).stdout.split()
         self.assertEqual([os.path.relpath(file, self.folder) for file in files],
                          ["own.py", "shared/__init__.py", "shared/choice.py"])
@@ -207,7 +206,8 @@ class Passes(ProgramCase):
                            "after-infer-shape=" + own).stdout
         names = [line.split()[0] for line in listed.splitlines()]
         self.assertEqual(names[-3:], ["resolve-shapes", "mine.rules", "negate"])
-        listed = self.done(0, "sluice-build", "--list-passes", "--pass", "before-build=" + own).stdout
+        listed = self.done(0, "sluice-build", "--list-passes", "--pass",
+                           "before-build=" + own).stdout
         self.assertEqual(listed.split()[0], "negate")
         plain = self.done(0, "sluice-build", "--list-passes", "--pass",
                           "after-optimize=" + own).stdout
@@ -325,7 +325,8 @@ class Passes(ProgramCase):
     def test_graphs_that_are_refused(self):
         for said, edit in (("made nothing input", "s/^graph @main(%x: f32.4, 64.)/graph @main()/"),
                            ("made output 'z'", "s/%y/%z/g"),
-                           ("does not verify", "s/ Softmax(/ Relu(/; s/f32.4, 64. = /f32[64, 4] = /")):
+                           ("does not verify",
+                             "s/ Softmax(/ Relu(/; s/f32.4, 64. = /f32[64, 4] = /")):
             with self.subTest(edit=edit):
                 own = self.script("own", "sluice-show - | sed '%s' | sluice-as -" % edit)
                 printed = self.optimized(3, "--pass", "after-optimize=" + own)
