@@ -21,9 +21,12 @@ class OnnxScope {
   const std::string& define(const Value& value);
   // Gives another object the name of the same value: a body's input for the captured value.
   void alias(const Value& inner, const Value& outer);
+  // Gives a value a name of fresh(), or that of another value.
+  void name_as(const Value& value, const std::string& name) { names_[&value] = name; }
   // Returns an empty name for an absent operand.
   const std::string& name(const Value* value) const;
-  // Makes a name for a value that the graph does not have.
+  // Makes a name for a value that the graph does not have, or gets by name_as. Of an empty text it
+  // is a number.
   std::string fresh(const std::string& like);
 
  private:

@@ -1,0 +1,23 @@
+#include "common/tools/show_onnx/versions.h"
+
+#include <algorithm>
+
+namespace sluice {
+
+OnnxVersions needed_versions(const Module& module, bool has_expressions) {
+  OnnxVersions versions;
+  for (GraphId id = 0; id < module.graph_limit(); ++id) {
+    if (!module.has_graph(id)) continue;
+    if (!has_expressions && module.graph(id).role == GraphRole::kExpression) continue;
+    for (const Value& value : module.graph(id).values()) {
+      if (!value.is_erased())
+        versions.ir = std::max(versions.ir, needed_ir_version(value.type().dtype));
+    }
+    for (const Node& node : module.graph(id).nodes()) {
+      versions.opset = std::max(versions.opset, needed_opset(node));
+    }
+  }
+  return versions;
+}
+
+}  // namespace sluice
