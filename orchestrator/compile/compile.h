@@ -18,6 +18,7 @@
 namespace sluice {
 
 enum class Transport { kPipe, kFiles, kZmq };
+enum class GraphFormat { kGraphFile, kOnnx };
 
 struct CompileRequest {
   std::string input;   // an ONNX model, or a .sg file
@@ -25,6 +26,7 @@ struct CompileRequest {
   StageOptions options;
   std::string stop_after;  // "STAGE" or "STAGE:PASS": the last to run, whose graph is the output;
                            // empty: all
+  GraphFormat format = GraphFormat::kGraphFile;  // of a graph that is the output
   std::string segments;    // --segments, for the stages that write graphs; empty: not given
   std::string model;       // --model, for the stages that read graphs; empty: not given
   std::string store;       // --store; empty: not given
