@@ -40,7 +40,7 @@ std::vector<std::string> function_names(const Module& module) {
 
 GraphsWriter::GraphsWriter(const Module& module, int opset, const Tables* tables)
     : module_(module),
-      nodes_{module, opset, {}, {}, tables},
+      nodes_{module, opset, {}, {}, tables, &decompositions_},
       constants_(module, nodes_),
       functions_(function_names(module)) {
   nodes_.function_of = [this](GraphId id) {

@@ -16,7 +16,8 @@ class GraphsWriter {
   // Returns true when Calls and Fused nodes name the graph, so that it is exported as a function.
   static bool is_function(const Graph& graph);
 
-  // The constants of all graphs in a model that runs.
+  // The functions and the constants of a model that runs.
+  const Decompositions& decompositions() const { return decompositions_; }
   const ConstantsWriter& constants() const { return constants_; }
 
  private:
@@ -33,6 +34,7 @@ class GraphsWriter {
   std::string output_name(const Value& output, bool as_it_is, OnnxScope& scope, Nodes& nodes) const;
 
   const Module& module_;
+  Decompositions decompositions_;
   NodeWriter nodes_;
   ConstantsWriter constants_;
   std::vector<std::string> functions_;  // by graph

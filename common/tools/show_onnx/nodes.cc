@@ -83,11 +83,19 @@ std::pair<std::string, std::string> foreign_operator(const Node& node) {
 }
 
 void NodeWriter::write(const Node& node, OnnxScope& scope, onnx::NodeProto& proto) const {
-  if (!node.name().empty()) proto.set_name(utf8_text(node.name()));
+  if (!node.name().empty()) proto.set_name(scope.node_name(node.name()));
+  if (runs() && is_decomposed(node)) return write_call(node, scope, proto);
   write_operator(node, proto);
   write_operands(node, scope, proto);
   write_attributes(node, scope, proto);
   if (!runs()) write_metadata(node, scope, proto);
+}
+
+void NodeWriter::write_call(const Node& node, OnnxScope& scope, onnx::NodeProto& proto) const {
+  proto.set_domain(std::string(kSluiceDomain));
+  for (const size_t i : decompositions->write_call(node, proto))
+    proto.add_input(scope.name(node.input(i)));
+  proto.add_output(scope.define(node.output()));
 }
 
 void NodeWriter::write_operator(const Node& node, onnx::NodeProto& proto) const {

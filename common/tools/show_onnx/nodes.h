@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "common/tools/show_onnx/decompositions.h"
 #include "common/tools/show_onnx/scope.h"
 #include "common/tools/show_onnx/tables.h"
 #include "onnx.pb.h"
@@ -30,6 +31,7 @@ struct NodeWriter {
   // Those of a model that runs, whose nodes have no metadata and forms that all tools know; null: the
   // model is for looking.
   const Tables* tables = nullptr;
+  Decompositions* decompositions = nullptr;  // of such a model
   bool runs() const { return tables != nullptr; }
 
   // Writes a node whose operands have names in the scope, and defines those of its results. The
@@ -38,6 +40,7 @@ struct NodeWriter {
 
  private:
   void write_operator(const Node& node, onnx::NodeProto& proto) const;
+  void write_call(const Node& node, OnnxScope& scope, onnx::NodeProto& proto) const;
   void write_other_operator(const Node& node, onnx::NodeProto& proto) const;
   void write_operands(const Node& node, OnnxScope& scope, onnx::NodeProto& proto) const;
   void write_attributes(const Node& node, OnnxScope& scope, onnx::NodeProto& proto) const;

@@ -39,6 +39,19 @@ void add_imports(const Module& module, const Tables& tables, int opset, onnx::Mo
   for (const std::string& domain : domains) add_import(model, domain, 1);
 }
 
+void add_functions(const Decompositions& decompositions, int opset, onnx::ModelProto& model) {
+  if (decompositions.functions().empty()) return;
+  add_import(model, kSluiceDomain, 1);
+  for (const onnx::FunctionProto& function : decompositions.functions()) {
+    onnx::FunctionProto& added = *model.add_functions();
+    added = function;
+    added.set_domain(std::string(kSluiceDomain));
+    onnx::OperatorSetIdProto& import = *added.add_opset_import();
+    import.set_domain("");
+    import.set_version(opset);
+  }
+}
+
 }  // namespace
 
 Result<void> write_runnable_onnx(Module& module, const RunnableOutput& output) {
@@ -59,6 +72,7 @@ Result<void> write_runnable_onnx(Module& module, const RunnableOutput& output) {
   GraphsWriter writer(module, versions.opset, &tables);
   onnx::GraphProto graph;
   writer.write_model_graph(module.root(), graph);
+  add_functions(writer.decompositions(), versions.opset, model);
   return write_model_file(module, {model, graph, writer.constants()}, output);
 }
 

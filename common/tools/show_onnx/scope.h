@@ -28,9 +28,11 @@ class OnnxScope {
   // Makes a name for a value that the graph does not have, or gets by name_as. Of an empty text it
   // is a number.
   std::string fresh(const std::string& like);
+  // Makes the name of a node: each occurs once, too.
+  std::string node_name(const std::string& own) { return node_names_.add(utf8_text(own)); }
 
  private:
-  text::UniqueNames unique_;
+  text::UniqueNames unique_, node_names_;
   std::unordered_map<const Value*, std::string> names_;
   size_t nameless_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "common/tools/show_onnx/unsupported.h"
 
+#include "common/tools/show_onnx/decompositions.h"
 #include "common/tools/show_onnx/forms.h"
 #include "common/tools/show_onnx/tables.h"
 
@@ -8,6 +9,7 @@ namespace {
 
 // Returns the reason why a node cannot be written; empty when it can.
 std::string unsupported_reason(const Node& node) {
+  if (is_decomposed(node)) return undecomposed_reason(node);
   if (has_onnx_form(node) || node.op() == Op::kForeign || node.op() == Op::kInverse) return "";
   if (op_domain(node.op()) == Domain::kMl)
     return has_constant_tables(node) ? "" : "its tables are no constants";

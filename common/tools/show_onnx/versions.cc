@@ -2,18 +2,21 @@
 
 #include <algorithm>
 
+#include "common/tools/show_onnx/decompositions.h"
+
 namespace sluice {
 
-OnnxVersions needed_versions(const Module& module, bool has_expressions) {
+OnnxVersions needed_versions(const Module& module, bool runs) {
   OnnxVersions versions;
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id)) continue;
-    if (!has_expressions && module.graph(id).role == GraphRole::kExpression) continue;
+    if (!runs && module.graph(id).role == GraphRole::kExpression) continue;
     for (const Value& value : module.graph(id).values()) {
       if (!value.is_erased())
         versions.ir = std::max(versions.ir, needed_ir_version(value.type().dtype));
     }
     for (const Node& node : module.graph(id).nodes()) {
+      if (runs && is_decomposed(node)) continue;
       versions.opset = std::max(versions.opset, needed_opset(node));
     }
   }

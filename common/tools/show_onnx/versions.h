@@ -12,7 +12,7 @@ struct OnnxVersions {
 };
 
 // Returns the first versions that have all operators as they are used, and all element types.
-// Expressions are counted where the model has their nodes.
-OnnxVersions needed_versions(const Module& module, bool has_expressions);
+// Of a model that runs, expressions are counted and decomposed nodes are not.
+OnnxVersions needed_versions(const Module& module, bool runs);
 
 }  // namespace sluice

@@ -39,11 +39,15 @@ Weights::Weights(const Module& module)
 void Weights::count_uses(const Module& module) {
   for (GraphId id = 0; id < module.graph_limit(); ++id) {
     if (!module.has_graph(id) || module.graph(id).role == GraphRole::kExpression) continue;
-    std::set<SegmentId> seen;  // once for each graph: its constants are one by one
-    for (const Value& value : module.graph(id).values()) {
-      if (text::is_shown_constant(value) && seen.insert(value.segment()).second)
-        count_use(module, value.segment());
-    }
+    count_constants(module, module.graph(id));
+  }
+}
+
+void Weights::count_constants(const Module& module, const Graph& graph) {
+  std::set<SegmentId> seen;
+  for (const Value& value : graph.values()) {
+    const bool is_constant = text::is_shown_constant(value) && !value.is_input();
+    if (is_constant && seen.insert(value.segment()).second) count_use(module, value.segment());
   }
 }
 
@@ -52,6 +56,7 @@ void Weights::count_use(const Module& module, SegmentId id) {
   const bool is_first = uses_[static_cast<size_t>(id)]++ == 0;
   if (!is_first || segment.kind != SegmentKind::kExpression) return;
   for (const SegmentId input : segment.inputs) count_use(module, input);
+  count_constants(module, module.graph(segment.graph));
 }
 
 // Returns the bytes that the file needs for an expression's operands alone.

@@ -24,6 +24,7 @@ class Weights {
 
  private:
   void count_uses(const Module& module);
+  void count_constants(const Module& module, const Graph& graph);
   void count_use(const Module& module, SegmentId id);
   uint64_t bytes_instead_of(const Module& module, SegmentId id) const;
   void choose(const Module& module, SegmentId id);
