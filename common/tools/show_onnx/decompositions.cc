@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kFirstPast = 4;  // the operands of Attention after the mask
+constexpr size_t kPastKey = 4, kPastValue = 5, kLengths = 6;  // operands of Attention
 
 // Keys are hidden by a score that ONNX's operator does not know.
 bool has_hidden_score(const Node& node) {
@@ -34,13 +34,24 @@ bool has_broadcast_mask(const Node& node) {
   return dims.size() < 2 || dims[dims.size() - 2] != queries.dims[queries.dims.size() == 4 ? 2 : 1];
 }
 
+}  // namespace
+
+bool is_plain_attention(const Node& node) {
+  return node.op() == Op::kAttention && (has_hidden_score(node) || has_broadcast_mask(node));
+}
+
+namespace {
+
 bool is_fixed(const Type& type, size_t axis) {
   return type.ranked && type.dims.size() > axis && type.dims[axis].is_fixed();
 }
 
 std::string attention_reason(const Node& node) {
-  const bool has_more = node.output_count() > 1 || node.input_count() > kFirstPast;
-  if (has_more) return "queries, keys and values of different layouts, with states or scores";
+  if (node.output_count() > 1 || node.input(kPastKey) != nullptr ||
+      node.input(kPastValue) != nullptr)
+    return "queries, keys and values of different layouts, with states or scores";
+  if (is_plain_attention(node) && node.input(kLengths) != nullptr)
+    return "a mask that ONNX Runtime does not read, with lengths";
   const auto by_head = [&](size_t i) { return node.input(i)->type().rank() == 4; };
   for (const size_t i : {0, 1, 2}) {
     if (!node.input(i)->type().ranked) return "a rank is not known";

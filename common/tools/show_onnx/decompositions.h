@@ -13,6 +13,8 @@ namespace sluice {
 
 // Returns true for an op, or a form of one, that is written as a call of a function.
 bool is_decomposed(const Node& node);
+// Returns true for an Attention of plainer nodes: no operator of ONNX is in its function.
+bool is_plain_attention(const Node& node);
 // Returns the reason why a decomposed node has no function after all; empty when it has one.
 std::string undecomposed_reason(const Node& node);
 

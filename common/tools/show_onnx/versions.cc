@@ -16,7 +16,8 @@ OnnxVersions needed_versions(const Module& module, bool runs) {
         versions.ir = std::max(versions.ir, needed_ir_version(value.type().dtype));
     }
     for (const Node& node : module.graph(id).nodes()) {
-      if (runs && is_decomposed(node)) continue;
+      const bool is_plain = node.op() != Op::kAttention || is_plain_attention(node);
+      if (runs && is_plain && is_decomposed(node)) continue;
       versions.opset = std::max(versions.opset, needed_opset(node));
     }
   }
