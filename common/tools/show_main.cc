@@ -22,9 +22,9 @@ Options:
   -o FILE             Write to FILE [default: -].
   --format=FMT        text (which sluice-as reads back) or json; of graphs also dot or onnx: a model
                       without weights that Netron opens; svg with --schedule [default: text].
-  --with-weights      With --format=onnx: a model that other tools run, of a typed graph: with its
-                      weights, and with forms of ONNX for all operators. Above 2 GiB the weights are
-                      in FILE.data beside -o FILE.
+  --with-weights      With --format=onnx: of a typed graph, a model that other tools run, with its
+                      weights and ONNX's forms of all operators. Above 2 GiB the weights are in
+                      FILE.data beside -o FILE.
   --external-data     With --with-weights: the weights are in FILE.data whatever their size.
   --store=DIR         With --with-weights: the folder of constants that the graph was written with.
   --model=FILE        With --with-weights: take the constants from this copy of the model file,
@@ -81,9 +81,10 @@ Result<void> check_request(const ShowRequest& request, const CommandLine& line) 
     return make_error(ErrorCode::kUsage, "--loops shows text, and nothing else");
   if (!request.loops && request.node != "*")
     return make_error(ErrorCode::kUsage, "--node goes with --loops");
-  if (line.flag("--with-weights") && (views > 0 || request.summary || request.header ||
-                                      request.format != "onnx"))
-    return make_error(ErrorCode::kUsage, "--with-weights goes with --format=onnx and no other view");
+  if (line.flag("--with-weights") &&
+      (views > 0 || request.summary || request.header || request.format != "onnx"))
+    return make_error(ErrorCode::kUsage,
+                      "--with-weights goes with --format=onnx and no other view");
   for (const char* option : {"--external-data", "--store", "--model"}) {
     if (!line.flag("--with-weights") && line.has(option))
       return make_error(ErrorCode::kUsage, "{} goes with --with-weights", option);
@@ -95,12 +96,12 @@ Result<void> check_request(const ShowRequest& request, const CommandLine& line) 
 
 Result<void> write_with_weights(const InputBytes& input, const CommandLine& line) {
   if (file_kind(input.bytes) == FileKind::kCompiledModel)
-    return make_error(ErrorCode::kBadOption, "--with-weights is for graphs, '{}' is a compiled model",
-                      input.name);
+    return make_error(ErrorCode::kBadOption,
+                      "--with-weights is for graphs, '{}' is a compiled model", input.name);
   SLUICE_ASSIGN(Module module, read_graph(input.bytes, input.owner, input.name));
   SLUICE_TRY(find_constants(module, line.text("--store"), line.text("--model")));
-  return input.checked(write_runnable_onnx(
-      module, {.path = output_path(line), .external_data = line.flag("--external-data")}));
+  return write_runnable_onnx(
+      module, {.path = output_path(line), .external_data = line.flag("--external-data")});
 }
 
 Result<ExitClass> run(const CommandLine& line) {
@@ -131,4 +132,8 @@ Result<ExitClass> run(const CommandLine& line) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return tool_main(argc, argv, {"sluice-show", kUsage, run}); }
+int main(int argc, char** argv) {
+  return tool_main(
+      argc, argv,
+      {.name = "sluice-show", .usage = kUsage, .run = run, .graph_option = "--with-weights"});
+}

@@ -27,11 +27,11 @@ struct CompileRequest {
   std::string stop_after;  // "STAGE" or "STAGE:PASS": the last to run, whose graph is the output;
                            // empty: all
   GraphFormat format = GraphFormat::kGraphFile;  // of a graph that is the output
-  std::string segments;    // --segments, for the stages that write graphs; empty: not given
-  std::string model;       // --model, for the stages that read graphs; empty: not given
-  std::string store;       // --store; empty: not given
-  RemoteUrl remote;        // --remote; empty: not given
-  FarmProvider farm;       // --farm; without endpoint: not given
+  std::string segments;  // --segments, for the stages that write graphs; empty: not given
+  std::string model;     // --model, for the stages that read graphs; empty: not given
+  std::string store;     // --store; empty: not given
+  RemoteUrl remote;      // --remote; empty: not given
+  FarmProvider farm;     // --farm; without endpoint: not given
   std::string cache_dir, graph_key;  // of the model cache, which is used when both are given
   std::string weights_beside;        // --weights-beside; empty: the output
   std::string dump_dir;              // empty: none

@@ -15,14 +15,16 @@ constexpr size_t kLastTypedStage = 1;  // optimize, an index of kStageNames
 
 Result<void> check_request(const CompileRequest& request) {
   if (request.stop_after.empty()) {
-    return make_error(ErrorCode::kUsage, "--format=onnx is for a graph, and a compile ends with none")
+    return make_error(ErrorCode::kUsage,
+                      "--format=onnx is for a graph, and a compile ends with none")
         .with_hint("--stop-after=optimize writes the optimized graph");
   }
   SLUICE_ASSIGN(const CompileSteps steps, steps_of(request));
   if (steps.last > kLastTypedStage) {
-    return make_error(ErrorCode::kUsage,
-                      "--format=onnx is for the graph of a stage up to optimize, --stop-after is '{}'",
-                      request.stop_after)
+    return make_error(
+               ErrorCode::kUsage,
+               "--format=onnx is for the graph of a stage up to optimize, --stop-after is '{}'",
+               request.stop_after)
         .with_hint("--stop-after=optimize writes the optimized graph");
   }
   if (request.sandbox) {

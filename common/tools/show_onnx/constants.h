@@ -33,8 +33,7 @@ class ConstantsWriter {
  private:
   const std::string& name_of(SegmentId id, const std::string& like, OnnxScope& scope);
   void compute_splat(const Segment& segment, const std::string& name, OnnxScope& scope);
-  std::string compute_expression(const Segment& segment, const std::string& like,
-                                 OnnxScope& scope);
+  std::string compute_expression(const Segment& segment, const std::string& like, OnnxScope& scope);
 
   const Module& module_;
   const NodeWriter& nodes_;

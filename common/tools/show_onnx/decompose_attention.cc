@@ -80,7 +80,8 @@ class AttentionFunction {
   }
 
   std::string scaled(const Operand& q, const std::string& k) {
-    const std::string product = function_.add("MatMul", {q.name, function_.transposed(k, {0, 1, 3, 2})});
+    const std::string product =
+        function_.add("MatMul", {q.name, function_.transposed(k, {0, 1, 3, 2})});
     return function_.add("Mul", {product, scale_of(q, product)});
   }
 

@@ -108,8 +108,7 @@ void GraphsWriter::write_inside(const Graph& graph, OnnxScope& scope, onnx::Grap
   write_nodes(graph, scope, *proto.mutable_node(), *proto.mutable_value_info());
 }
 
-void GraphsWriter::write_constant(const Value& value, OnnxScope& scope,
-                                  onnx::GraphProto& proto) {
+void GraphsWriter::write_constant(const Value& value, OnnxScope& scope, onnx::GraphProto& proto) {
   if (nodes_.runs()) return name_constant(value, scope, *proto.mutable_node());
   const Segment& segment = module_.segment(value.segment());
   const std::string& name = scope.define(value);

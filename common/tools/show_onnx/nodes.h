@@ -28,8 +28,8 @@ struct NodeWriter {
   // Writes the body of a control-flow node, whose captures are these operands of the node.
   std::function<void(const Graph& body, const Node& node, OnnxScope& scope, onnx::GraphProto&)>
       write_body;
-  // Those of a model that runs, whose nodes have no metadata and forms that all tools know; null: the
-  // model is for looking.
+  // Those of a model that runs, whose nodes have no metadata and forms that all tools know; null:
+  // the model is for looking.
   const Tables* tables = nullptr;
   Decompositions* decompositions = nullptr;  // of such a model
   bool runs() const { return tables != nullptr; }

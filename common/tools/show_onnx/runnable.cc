@@ -20,7 +20,7 @@ void add_import(onnx::ModelProto& model, std::string_view domain, int version) {
 }
 
 // Adds the operator sets that nodes are of.
-void add_imports(const Module& module, const Tables& tables, int opset, onnx::ModelProto& model) {
+void import_operators(const Module& module, const Tables& tables, int opset, onnx::ModelProto& model) {
   add_import(model, "", opset);
   int ml_version = 0;
   for (const auto& [node, own] : tables)
@@ -68,7 +68,7 @@ Result<void> write_runnable_onnx(Module& module, const RunnableOutput& output) {
   model.set_ir_version(versions.ir);
   model.set_producer_name("sluice");
   model.set_producer_version(kRelease);
-  add_imports(module, tables, versions.opset, model);
+  import_operators(module, tables, versions.opset, model);
   GraphsWriter writer(module, versions.opset, &tables);
   onnx::GraphProto graph;
   writer.write_model_graph(module.root(), graph);

@@ -54,8 +54,7 @@ onnx::AttributeProto& add_attribute(onnx::NodeProto& proto, std::string_view nam
 }
 
 void write_as_tensor(const Tensor& table, std::string_view name, onnx::NodeProto& proto) {
-  onnx::TensorProto& tensor =
-      *add_attribute(proto, name, onnx::AttributeProto::TENSOR).mutable_t();
+  onnx::TensorProto& tensor = *add_attribute(proto, name, onnx::AttributeProto::TENSOR).mutable_t();
   tensor.set_data_type(static_cast<int>(table.dtype));
   for (const int64_t dim : table.dims) tensor.add_dims(dim);
   if (table.dtype == DType::kString) return write_strings(table.bytes, table.dims[0], tensor);
@@ -68,8 +67,7 @@ void write_as_list(const Tensor& table, const TableName& name, bool is_single,
   if (table.dtype == DType::kString) {
     onnx::TensorProto texts;
     write_strings(table.bytes, is_single ? 1 : static_cast<uint64_t>(table.dims[0]), texts);
-    Proto& list =
-        add_attribute(proto, name.strings, is_single ? Proto::STRING : Proto::STRINGS);
+    Proto& list = add_attribute(proto, name.strings, is_single ? Proto::STRING : Proto::STRINGS);
     if (is_single) return list.set_s(texts.string_data(0));
     for (const std::string& text : texts.string_data()) list.add_strings(text);
   } else if (table.dtype == DType::kI64) {

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-constexpr uint64_t kMaxGrowth = 20;  // a twentieth of the bytes of all constants
+constexpr uint64_t kAllowedPart = 20;  // a twentieth of the bytes of all constants
 
 constexpr DType kShapedDTypes[] = {DType::kF16, DType::kF32, DType::kF64, DType::kI8,
                                    DType::kI16, DType::kI32, DType::kI64, DType::kU8,
@@ -29,7 +29,7 @@ Weights::Weights(const Module& module)
   for (SegmentId id = 0; static_cast<size_t>(id) < uses_.size(); ++id) {
     const Segment& segment = module.segment(id);
     const bool has_bytes = segment.kind == SegmentKind::kBytes;
-    if (uses_[static_cast<size_t>(id)] > 0 && has_bytes) budget_ += segment.size / kMaxGrowth;
+    if (uses_[static_cast<size_t>(id)] > 0 && has_bytes) budget_ += segment.size / kAllowedPart;
   }
   for (SegmentId id = 0; static_cast<size_t>(id) < uses_.size(); ++id) {
     if (uses_[static_cast<size_t>(id)] > 0) choose(module, id);
@@ -82,10 +82,10 @@ void Weights::choose(const Module& module, SegmentId id) {
   written_[at] = true;
   if (segment.kind != SegmentKind::kExpression) return;
   const uint64_t instead = bytes_instead_of(module, id);
-  const uint64_t growth = segment.size > instead ? segment.size - instead : 0;
-  written_[at] = growth <= budget_;
+  const uint64_t added = segment.size > instead ? segment.size - instead : 0;
+  written_[at] = added <= budget_;
   if (written_[at]) {
-    budget_ -= growth;
+    budget_ -= added;
   } else {
     stored_[at] = instead;
   }

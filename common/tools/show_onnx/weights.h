@@ -12,8 +12,7 @@ inline constexpr uint64_t kStreamedBytes = kSmallSegmentBytes;
 
 // A constant expression is evaluated unless the file grew by that: W^T takes the place of W, but
 // the floats of integers that are dequantized are four times their bytes, and a weight that
-// something else reads too would be there twice. What a file grows by in all is limited by
-// kMaxGrowth.
+// something else reads too would be there twice. In all a file may grow by a twentieth.
 class Weights {
  public:
   explicit Weights(const Module& module);

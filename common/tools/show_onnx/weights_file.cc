@@ -11,7 +11,8 @@ namespace sluice {
 namespace {
 
 // Fields of messages whose parts are written one by one, as the bytes before them: the number of
-// the field and the wire type "length, then bytes" (https://protobuf.dev/programming-guides/encoding).
+// the field and the wire type "length, then bytes"
+// (https://protobuf.dev/programming-guides/encoding).
 constexpr char kModelGraph = 7 << 3 | 2;
 constexpr char kGraphInitializer = 5 << 3 | 2;
 constexpr char kTensorRawData = 9 << 3 | 2;
