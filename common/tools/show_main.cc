@@ -1,3 +1,7 @@
+#include "common/base/file_kind.h"
+#include "common/graphfile/graphfile.h"
+#include "common/stage/rebind.h"
+#include "common/tools/show_onnx/runnable.h"
 #include "common/tools/show_tool.h"
 #include "common/tools/tool_main.h"
 
@@ -18,6 +22,13 @@ Options:
   -o FILE             Write to FILE [default: -].
   --format=FMT        text (which sluice-as reads back) or json; of graphs also dot or onnx: a model
                       without weights that Netron opens; svg with --schedule [default: text].
+  --with-weights      With --format=onnx: of a typed graph, a model that other tools run, with its
+                      weights and ONNX's forms of all operators. Above 2 GiB the weights are in
+                      FILE.data beside -o FILE.
+  --external-data     With --with-weights: the weights are in FILE.data whatever their size.
+  --store=DIR         With --with-weights: the folder of constants that the graph was written with.
+  --model=FILE        With --with-weights: take the constants from this copy of the model file,
+                      external data from the folder it is in.
   --summary           Counts only: graphs, nodes by op and engine, bytes of constants; of a compiled
                       model its inputs and outputs, nodes by engine, bytes, tasks and streams.
   --check             Of a partitioned graph: what a compile of it will be, as text or JSON: engines
@@ -42,7 +53,7 @@ Options:
 )";
 
 // Views that exclude each other.
-Result<void> check_request(const ShowRequest& request) {
+Result<void> check_request(const ShowRequest& request, const CommandLine& line) {
   const int views = static_cast<int>(request.check) + static_cast<int>(request.loops) +
                     static_cast<int>(request.schedule) + static_cast<int>(request.memory) +
                     static_cast<int>(request.explain) + static_cast<int>(request.segments);
@@ -70,9 +81,27 @@ Result<void> check_request(const ShowRequest& request) {
     return make_error(ErrorCode::kUsage, "--loops shows text, and nothing else");
   if (!request.loops && request.node != "*")
     return make_error(ErrorCode::kUsage, "--node goes with --loops");
+  if (line.flag("--with-weights") &&
+      (views > 0 || request.summary || request.header || request.format != "onnx"))
+    return make_error(ErrorCode::kUsage,
+                      "--with-weights goes with --format=onnx and no other view");
+  for (const char* option : {"--external-data", "--store", "--model"}) {
+    if (!line.flag("--with-weights") && line.has(option))
+      return make_error(ErrorCode::kUsage, "{} goes with --with-weights", option);
+  }
   if (!request.check && !request.sizes.empty())
     return make_error(ErrorCode::kUsage, "--sizes goes with --check");
   return {};
+}
+
+Result<void> write_with_weights(const InputBytes& input, const CommandLine& line) {
+  if (file_kind(input.bytes) == FileKind::kCompiledModel)
+    return make_error(ErrorCode::kBadOption,
+                      "--with-weights is for graphs, '{}' is a compiled model", input.name);
+  SLUICE_ASSIGN(Module module, read_graph(input.bytes, input.owner, input.name));
+  SLUICE_TRY(find_constants(module, line.text("--store"), line.text("--model")));
+  return write_runnable_onnx(
+      module, {.path = output_path(line), .external_data = line.flag("--external-data")});
 }
 
 Result<ExitClass> run(const CommandLine& line) {
@@ -91,7 +120,11 @@ Result<ExitClass> run(const CommandLine& line) {
                             .sizes = line.text("--sizes"),
                             .trace = line.text("--trace"),
                             .node = line.text("--node")};
-  SLUICE_TRY(check_request(request));
+  SLUICE_TRY(check_request(request, line));
+  if (line.flag("--with-weights")) {
+    SLUICE_TRY(write_with_weights(input, line));
+    return ExitClass::kDone;
+  }
   SLUICE_ASSIGN(const std::string text, show_file(input, request));
   SLUICE_TRY(write_tool_text(line, text));
   return ExitClass::kDone;
@@ -99,4 +132,8 @@ Result<ExitClass> run(const CommandLine& line) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return tool_main(argc, argv, {"sluice-show", kUsage, run}); }
+int main(int argc, char** argv) {
+  return tool_main(
+      argc, argv,
+      {.name = "sluice-show", .usage = kUsage, .run = run, .graph_option = "--with-weights"});
+}

@@ -61,7 +61,9 @@ int tool_main(int argc, char** argv, const Tool& tool) {
     return tool.run(*line);
   });
   if (done) return static_cast<int>(*done);
-  return fail(name, done.error(), json, tool.writes_graph && fails_into_pipe(output_path(*line)));
+  const bool writes_graph =
+      tool.writes_graph || (tool.graph_option != nullptr && line->flag(tool.graph_option));
+  return fail(name, done.error(), json, writes_graph && fails_into_pipe(output_path(*line)));
 }
 
 }  // namespace sluice

@@ -18,6 +18,7 @@ struct Tool {
   Result<ExitClass> (*run)(const CommandLine& line);
   // Another program reads the output: failing into a pipe writes a failure header.
   bool writes_graph = false;
+  const char* graph_option = nullptr;  // only with this option; null: as writes_graph says
 };
 
 int tool_main(int argc, char** argv, const Tool& tool);

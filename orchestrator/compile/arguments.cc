@@ -20,6 +20,12 @@ Result<Transport> transport_from(const std::string& text) {
                     text);
 }
 
+Result<GraphFormat> format_from(const std::string& text) {
+  if (text == "sg") return GraphFormat::kGraphFile;
+  if (text == "onnx") return GraphFormat::kOnnx;
+  return make_error(ErrorCode::kBadOption, "--format is '{}', expected sg or onnx", text);
+}
+
 Result<bool> is_progress_json(const std::string& text) {
   if (text == "text" || text == "json") return text == "json";
   return make_error(ErrorCode::kBadOption, "--progress is '{}', expected text or json", text);
@@ -71,6 +77,7 @@ Result<CompileRequest> request_from(const CommandLine& line) {
                          .quiet = line.flag("--quiet"),
                          .error_json = line.text("--error-format") == "json"};
   SLUICE_ASSIGN(request.progress_json, is_progress_json(line.text("--progress")));
+  SLUICE_ASSIGN(request.format, format_from(line.text("--format")));
   SLUICE_ASSIGN(request.transport, transport_from(line.text("--transport")));
   SLUICE_ASSIGN(request.compile_stat,
                 compile_stat_path(line.text("--export-compile-stat"), request.output));

@@ -18,6 +18,7 @@
 namespace sluice {
 
 enum class Transport { kPipe, kFiles, kZmq };
+enum class GraphFormat { kGraphFile, kOnnx };
 
 struct CompileRequest {
   std::string input;   // an ONNX model, or a .sg file
@@ -25,11 +26,12 @@ struct CompileRequest {
   StageOptions options;
   std::string stop_after;  // "STAGE" or "STAGE:PASS": the last to run, whose graph is the output;
                            // empty: all
-  std::string segments;    // --segments, for the stages that write graphs; empty: not given
-  std::string model;       // --model, for the stages that read graphs; empty: not given
-  std::string store;       // --store; empty: not given
-  RemoteUrl remote;        // --remote; empty: not given
-  FarmProvider farm;       // --farm; without endpoint: not given
+  GraphFormat format = GraphFormat::kGraphFile;  // of a graph that is the output
+  std::string segments;  // --segments, for the stages that write graphs; empty: not given
+  std::string model;     // --model, for the stages that read graphs; empty: not given
+  std::string store;     // --store; empty: not given
+  RemoteUrl remote;      // --remote; empty: not given
+  FarmProvider farm;     // --farm; without endpoint: not given
   std::string cache_dir, graph_key;  // of the model cache, which is used when both are given
   std::string weights_beside;        // --weights-beside; empty: the output
   std::string dump_dir;              // empty: none

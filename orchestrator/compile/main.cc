@@ -2,6 +2,7 @@
 
 #include "orchestrator/compile/arguments.h"
 #include "orchestrator/compile/option_file.h"
+#include "orchestrator/compile/to_onnx.h"
 #include "orchestrator/compile/usage.h"
 #include "orchestrator/program_main.h"
 
@@ -15,7 +16,7 @@ Result<int> run(const CommandLine& line) {
         .with_hint("name a file with -o FILE");
   }
   SLUICE_ASSIGN(const CompileRequest request, request_from(line));
-  return compile(request);
+  return request.format == GraphFormat::kOnnx ? compile_to_onnx(request) : compile(request);
 }
 
 }  // namespace

@@ -25,6 +25,9 @@ Options:
                          [default: -].
   --stop-after=STEP      Run up to STEP, which is STAGE or STAGE:PASS, and write the graph that is
                          there then (after the build, the compiled model); compile takes it again.
+  --format=FORMAT        Of the graph of --stop-after: sg; or onnx, after preprocess or optimize: a
+                         model with weights that other tools run, docs/other-views.md
+                         [default: sg].
   --options=FILE         Take options from FILE, JSON, where they are not given here;
                          docs/compiling.md.
   --options-ignore-unknown  Warn of options in FILE that this program does not have.

@@ -208,7 +208,7 @@ class Orchestrator(unittest.TestCase):
                  "--verify=each",
                  "--max-constant-bytes=1000", "--error-format=text", "--progress=text", "--model=m",
                  "--external-dir=d", "--annotate=a", "--transport=pipe",
-                 "--stop-after=build:p", "--strict", "--quiet", "--segments=inline",
+                 "--stop-after=build:p", "--format=sg", "--strict", "--quiet", "--segments=inline",
                  "--graph-key=k",
                  *("--skip=%s:p" % stage for stage in STAGES),
                  *("--passes=%s:p" % stage for stage in STAGES)]

@@ -38,8 +38,11 @@ std::vector<std::string> function_names(const Module& module) {
 
 }  // namespace
 
-GraphsWriter::GraphsWriter(const Module& module, int opset)
-    : module_(module), nodes_{module, opset, {}, {}}, functions_(function_names(module)) {
+GraphsWriter::GraphsWriter(const Module& module, int opset, const Tables* tables)
+    : module_(module),
+      nodes_{module, opset, {}, {}, tables, &decompositions_},
+      constants_(module, nodes_),
+      functions_(function_names(module)) {
   nodes_.function_of = [this](GraphId id) {
     return module_.has_graph(id) ? functions_[static_cast<size_t>(id)] : "";
   };
@@ -59,6 +62,7 @@ void GraphsWriter::write_model_graph(const Graph& graph, onnx::GraphProto& proto
   proto.set_name(name.empty() ? "main" : name);
   for (const Value* input : graph.inputs())
     write_value(*input, scope.define(*input), *proto.add_input());
+  if (nodes_.runs()) name_outputs(graph, scope);
   write_inside(graph, scope, proto);
   std::set<const Value*> seen;
   for (const Value* output : graph.outputs()) {
@@ -66,6 +70,11 @@ void GraphsWriter::write_model_graph(const Graph& graph, onnx::GraphProto& proto
     const std::string given = output_name(*output, is_first, scope, *proto.mutable_node());
     write_value(*output, given, *proto.add_output());
   }
+}
+
+// Outputs keep their names, whatever else has the same.
+void GraphsWriter::name_outputs(const Graph& graph, OnnxScope& scope) const {
+  for (const Value* output : graph.outputs()) scope.define(*output);
 }
 
 // The body uses the scope's names: a captured value has the same name inside.
@@ -99,8 +108,8 @@ void GraphsWriter::write_inside(const Graph& graph, OnnxScope& scope, onnx::Grap
   write_nodes(graph, scope, *proto.mutable_node(), *proto.mutable_value_info());
 }
 
-void GraphsWriter::write_constant(const Value& value, OnnxScope& scope,
-                                  onnx::GraphProto& proto) const {
+void GraphsWriter::write_constant(const Value& value, OnnxScope& scope, onnx::GraphProto& proto) {
+  if (nodes_.runs()) return name_constant(value, scope, *proto.mutable_node());
   const Segment& segment = module_.segment(value.segment());
   const std::string& name = scope.define(value);
   if (is_inline_constant(segment)) {
@@ -114,6 +123,17 @@ void GraphsWriter::write_constant(const Value& value, OnnxScope& scope,
   write_value(value, name, *proto.add_value_info());
 }
 
+// A constant that is an output has its name there, and is a copy of the constant.
+void GraphsWriter::name_constant(const Value& value, OnnxScope& scope, Nodes& nodes) {
+  const std::string& name = constants_.name_of(value, scope);
+  const std::string& output = scope.name(&value);
+  if (output.empty()) return scope.name_as(value, name);
+  onnx::NodeProto& copy = *nodes.Add();
+  copy.set_op_type("Identity");
+  copy.add_input(name);
+  copy.add_output(output);
+}
+
 void GraphsWriter::write_nodes(const Graph& graph, OnnxScope& scope, Nodes& nodes,
                                ValueTypes& types) const {
   for (const Node& node : graph.nodes()) {
@@ -121,7 +141,7 @@ void GraphsWriter::write_nodes(const Graph& graph, OnnxScope& scope, Nodes& node
     for (size_t i = 0; i < node.output_count(); ++i) {
       const Value& result = node.output(i);
       // Outputs have their types where they are listed.
-      const bool is_typed = result.is_output() && !is_function(graph);
+      const bool is_typed = nodes_.runs() || (result.is_output() && !is_function(graph));
       if (!is_typed) write_value(result, scope.name(&result), *types.Add());
     }
   }
@@ -132,7 +152,7 @@ void GraphsWriter::write_value(const Value& value, const std::string& name,
   proto.set_name(name);
   onnx::TypeProto type;
   if (write_type(module_, value.type_id(), type)) *proto.mutable_type() = std::move(type);
-  if (value.storage() != nullptr) {
+  if (!nodes_.runs() && value.storage() != nullptr) {
     add_entry(*proto.mutable_metadata_props(), "storage",
               text::print_storage(module_, *value.storage()));
   }

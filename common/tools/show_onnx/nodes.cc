@@ -73,12 +73,29 @@ std::string after_text(const Node& node, const OnnxScope& scope) {
 
 }  // namespace
 
+std::pair<std::string, std::string> foreign_operator(const Node& node) {
+  const AttributeValue* value = node.find_attribute(kForeignName);
+  const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(value);
+  if (text == nullptr) return {};
+  const size_t colons = text->find("::");
+  if (colons == std::string::npos) return {"", *text};
+  return {text->substr(0, colons), text->substr(colons + 2)};
+}
+
 void NodeWriter::write(const Node& node, OnnxScope& scope, onnx::NodeProto& proto) const {
-  if (!node.name().empty()) proto.set_name(utf8_text(node.name()));
+  if (!node.name().empty()) proto.set_name(scope.node_name(node.name()));
+  if (runs() && is_decomposed(node)) return write_call(node, scope, proto);
   write_operator(node, proto);
   write_operands(node, scope, proto);
   write_attributes(node, scope, proto);
-  write_metadata(node, scope, proto);
+  if (!runs()) write_metadata(node, scope, proto);
+}
+
+void NodeWriter::write_call(const Node& node, OnnxScope& scope, onnx::NodeProto& proto) const {
+  proto.set_domain(std::string(kSluiceDomain));
+  for (const size_t i : decompositions->write_call(node, proto))
+    proto.add_input(scope.name(node.input(i)));
+  proto.add_output(scope.define(node.output()));
 }
 
 void NodeWriter::write_operator(const Node& node, onnx::NodeProto& proto) const {
@@ -88,10 +105,21 @@ void NodeWriter::write_operator(const Node& node, onnx::NodeProto& proto) const 
   if (!function.empty()) {
     proto.set_domain(std::string(kFunctionDomain));
   } else if (!has_onnx_form(node)) {
+    if (runs()) return write_other_operator(node, proto);
     proto.set_domain(std::string(kSluiceDomain));
   } else if (node.op() == Op::kFlexAttention) {
     proto.set_domain(std::string(kPreviewDomain));
   }
+}
+
+// Names an operator of another domain. Of those of Sluice, ONNX Runtime has Inverse.
+void NodeWriter::write_other_operator(const Node& node, onnx::NodeProto& proto) const {
+  if (op_domain(node.op()) == Domain::kMl) return proto.set_domain(std::string(kMlDomain));
+  if (node.op() == Op::kInverse) return proto.set_domain(std::string(kMicrosoftDomain));
+  if (node.op() != Op::kForeign) return;
+  const auto [domain, name] = foreign_operator(node);
+  proto.set_domain(domain);
+  proto.set_op_type(name);
 }
 
 void NodeWriter::write_operands(const Node& node, OnnxScope& scope, onnx::NodeProto& proto) const {
@@ -104,6 +132,7 @@ void NodeWriter::write_operands(const Node& node, OnnxScope& scope, onnx::NodePr
 // Returns true for an attribute that has another form, or did not exist in earlier opsets.
 bool NodeWriter::is_left_out(const Node& node, std::string_view attribute) const {
   if (called_id(node) >= 0 || attribute == attributes::Attention::hidden_score.name) return true;
+  if (runs() && node.op() == Op::kForeign && attribute == kForeignName) return true;
   if (takes_axes_as_attribute(node, opset)) return attribute == "noop_with_empty_axes";
   return opset < kInputAxes && node.op() == Op::kSplit && attribute == "num_outputs";
 }
@@ -119,6 +148,10 @@ void NodeWriter::write_attributes(const Node& node, OnnxScope& scope,
     const bool is_old_mode =
         node.op() == Op::kGridSample && opset >= kLinearModes && attribute.s().starts_with("bi");
     if (is_old_mode) attribute.set_s(attribute.s() == "bilinear" ? "linear" : "cubic");
+  }
+  if (runs()) {
+    const auto found = tables->find(&node);
+    if (found != tables->end()) write_tables(node, found->second, proto);
   }
   if (is_split_evenly(node) && opset >= kInputAxes) {
     onnx::AttributeProto& attribute = *proto.add_attribute();

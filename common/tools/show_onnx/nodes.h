@@ -4,7 +4,9 @@
 #include <functional>
 #include <string>
 
+#include "common/tools/show_onnx/decompositions.h"
 #include "common/tools/show_onnx/scope.h"
+#include "common/tools/show_onnx/tables.h"
 #include "onnx.pb.h"
 
 namespace sluice {
@@ -13,6 +15,10 @@ namespace sluice {
 inline constexpr std::string_view kSluiceDomain = "sluice";
 inline constexpr std::string_view kFunctionDomain = "sluice.graphs";
 inline constexpr std::string_view kPreviewDomain = "ai.onnx.preview";
+inline constexpr std::string_view kMicrosoftDomain = "com.microsoft";
+
+// Returns domain and name of the operator that a Foreign node is.
+std::pair<std::string, std::string> foreign_operator(const Node& node);
 
 struct NodeWriter {
   const Module& module;
@@ -22,6 +28,11 @@ struct NodeWriter {
   // Writes the body of a control-flow node, whose captures are these operands of the node.
   std::function<void(const Graph& body, const Node& node, OnnxScope& scope, onnx::GraphProto&)>
       write_body;
+  // Those of a model that runs, whose nodes have no metadata and forms that all tools know; null:
+  // the model is for looking.
+  const Tables* tables = nullptr;
+  Decompositions* decompositions = nullptr;  // of such a model
+  bool runs() const { return tables != nullptr; }
 
   // Writes a node whose operands have names in the scope, and defines those of its results. The
   // metadata of the node contains its placement, kernel and origins.
@@ -29,6 +40,8 @@ struct NodeWriter {
 
  private:
   void write_operator(const Node& node, onnx::NodeProto& proto) const;
+  void write_call(const Node& node, OnnxScope& scope, onnx::NodeProto& proto) const;
+  void write_other_operator(const Node& node, onnx::NodeProto& proto) const;
   void write_operands(const Node& node, OnnxScope& scope, onnx::NodeProto& proto) const;
   void write_attributes(const Node& node, OnnxScope& scope, onnx::NodeProto& proto) const;
   void write_attribute(const AttributeValue& value, const Node& node, OnnxScope& scope,

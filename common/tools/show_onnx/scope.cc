@@ -42,11 +42,7 @@ std::string utf8_text(std::string_view text) {
 
 const std::string& OnnxScope::define(const Value& value) {
   const auto [found, is_new] = names_.try_emplace(&value);
-  if (is_new) {
-    const std::string own =
-        value.name().empty() ? fmt::format("{}", nameless_++) : utf8_text(value.name());
-    found->second = unique_.add(own);
-  }
+  if (is_new) found->second = fresh(value.name());
   return found->second;
 }
 
@@ -58,6 +54,8 @@ const std::string& OnnxScope::name(const Value* value) const {
   return found == names_.end() ? kAbsent : found->second;
 }
 
-std::string OnnxScope::fresh(const std::string& like) { return unique_.add(like); }
+std::string OnnxScope::fresh(const std::string& like) {
+  return unique_.add(like.empty() ? fmt::format("{}", nameless_++) : utf8_text(like));
+}
 
 }  // namespace sluice

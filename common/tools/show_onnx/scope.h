@@ -21,13 +21,18 @@ class OnnxScope {
   const std::string& define(const Value& value);
   // Gives another object the name of the same value: a body's input for the captured value.
   void alias(const Value& inner, const Value& outer);
+  // Gives a value a name of fresh(), or that of another value.
+  void name_as(const Value& value, const std::string& name) { names_[&value] = name; }
   // Returns an empty name for an absent operand.
   const std::string& name(const Value* value) const;
-  // Makes a name for a value that the graph does not have.
+  // Makes a name for a value that the graph does not have, or gets by name_as. Of an empty text it
+  // is a number.
   std::string fresh(const std::string& like);
+  // Makes the name of a node: each occurs once, too.
+  std::string node_name(const std::string& own) { return node_names_.add(utf8_text(own)); }
 
  private:
-  text::UniqueNames unique_;
+  text::UniqueNames unique_, node_names_;
   std::unordered_map<const Value*, std::string> names_;
   size_t nameless_ = 0;
 };

@@ -1,34 +1,13 @@
 #include "common/tools/show_onnx/show_onnx.h"
 
-#include <algorithm>
 #include <climits>
 
 #include "common/base/release.h"
-#include "common/tools/show_onnx/forms.h"
 #include "common/tools/show_onnx/graphs.h"
+#include "common/tools/show_onnx/versions.h"
 
 namespace sluice {
 namespace {
-
-struct Versions {
-  int opset = kFirstOpset;
-  int ir = needed_ir_version(DType::kF32);
-};
-
-Versions needed_versions(const Module& module) {
-  Versions versions;
-  for (GraphId id = 0; id < module.graph_limit(); ++id) {
-    if (!module.has_graph(id) || module.graph(id).role == GraphRole::kExpression) continue;
-    for (const Value& value : module.graph(id).values()) {
-      if (!value.is_erased())
-        versions.ir = std::max(versions.ir, needed_ir_version(value.type().dtype));
-    }
-    for (const Node& node : module.graph(id).nodes()) {
-      versions.opset = std::max(versions.opset, needed_opset(node));
-    }
-  }
-  return versions;
-}
 
 template <typename Imports>
 void add_imports(Imports& imports, int opset) {
@@ -54,7 +33,7 @@ void add_facts(const Module& module, onnx::ModelProto& model) {
 }  // namespace
 
 Result<std::string> graph_onnx(const Module& module) {
-  const Versions versions = needed_versions(module);
+  const OnnxVersions versions = needed_versions(module, false);
   onnx::ModelProto model;
   model.set_ir_version(versions.ir);
   model.set_producer_name("sluice");

@@ -24,22 +24,6 @@ void write_dims(const Type& type, google::protobuf::RepeatedField<int64_t>& dims
   for (const Dim& dim : type.dims) dims.Add(dim.is_fixed() ? dim.value : 0);
 }
 
-// Writes strings, which are (n + 1) ends of texts as u64, then the texts.
-void write_strings(std::span<const std::byte> bytes, uint64_t count, onnx::TensorProto& tensor) {
-  if (bytes.size() / 8 <= count) return;
-  const uint64_t head = 8 * (count + 1);
-  const auto end_of = [&](uint64_t i) {
-    uint64_t end = 0;
-    std::memcpy(&end, bytes.data() + 8 * i, 8);
-    return std::min<uint64_t>(end, bytes.size() - head);
-  };
-  const auto* texts = reinterpret_cast<const char*>(bytes.data()) + head;
-  for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t begin = end_of(i), end = std::max(begin, end_of(i + 1));
-    tensor.add_string_data(texts + begin, end - begin);
-  }
-}
-
 bool can_be_sparse(const Type& type) {
   const auto has_elements = [](const Dim& dim) { return dim.is_fixed() && dim.value > 0; };
   return type.rank() > 0 && std::ranges::all_of(type.dims, has_elements);
@@ -89,10 +73,39 @@ bool write_type(const Module& module, TypeId id, onnx::TypeProto& proto) {
 
 bool is_inline_constant(const Segment& segment) { return segment.kind == SegmentKind::kSmall; }
 
-void write_tensor(const Module& module, const Segment& segment, onnx::TensorProto& tensor) {
-  const Type& type = module.type(segment.type);
+// A string tensor is (n + 1) ends of texts as u64, then the texts.
+void write_strings(std::span<const std::byte> bytes, uint64_t count, onnx::TensorProto& tensor) {
+  if (bytes.size() / 8 <= count) return;
+  const uint64_t head = 8 * (count + 1);
+  const auto end_of = [&](uint64_t i) {
+    uint64_t end = 0;
+    std::memcpy(&end, bytes.data() + 8 * i, 8);
+    return std::min<uint64_t>(end, bytes.size() - head);
+  };
+  const auto* texts = reinterpret_cast<const char*>(bytes.data()) + head;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t begin = end_of(i), end = std::max(begin, end_of(i + 1));
+    tensor.add_string_data(texts + begin, end - begin);
+  }
+}
+
+void write_tensor_type(const Type& type, onnx::TensorProto& tensor) {
   tensor.set_data_type(static_cast<int>(type.dtype));
   write_dims(type, *tensor.mutable_dims());
+}
+
+void write_dims_node(const Type& type, const std::string& name, onnx::NodeProto& node) {
+  node.set_op_type("Constant");
+  node.add_output(name);
+  onnx::AttributeProto& dims = *node.add_attribute();
+  dims.set_name("value_ints");
+  dims.set_type(onnx::AttributeProto::INTS);
+  write_dims(type, *dims.mutable_ints());
+}
+
+void write_tensor(const Module& module, const Segment& segment, onnx::TensorProto& tensor) {
+  const Type& type = module.type(segment.type);
+  write_tensor_type(type, tensor);
   const auto count = static_cast<uint64_t>(type.element_count().value_or(0));
   if (type.dtype == DType::kString) return write_strings(segment.data, count, tensor);
   tensor.set_raw_data(segment.data.data(), segment.data.size());

@@ -15,6 +15,13 @@ bool is_inline_constant(const Segment& segment);
 
 // Writes an inline constant.
 void write_tensor(const Module& module, const Segment& segment, onnx::TensorProto& tensor);
+// Writes dtype and dims, without elements.
+void write_tensor_type(const Type& type, onnx::TensorProto& tensor);
+// Writes a string tensor of `count` elements.
+void write_strings(std::span<const std::byte> bytes, uint64_t count, onnx::TensorProto& tensor);
+
+// Writes a node of type Constant whose output, `name`, is the dims of a fixed type.
+void write_dims_node(const Type& type, const std::string& name, onnx::NodeProto& node);
 
 // Writes a node of type Constant without outputs: the elements of an inline constant, otherwise
 // only dtype and dims, as a sparse tensor without nonzero elements. Checkers accept no other form
