@@ -37,7 +37,7 @@ void take_stream(int fd, int target) {
 // Only calls that are safe in a signal handler are made: other threads may hold locks.
 [[noreturn]] void become(char* const* arguments, const ChildSetup& setup, pid_t parent,
                          int program) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (setup.ends_with_us) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kNotStarted);
   ::setpgid(0, 0);
   take_stream(setup.in, STDIN_FILENO);

@@ -17,7 +17,7 @@ constexpr char kUsage[] = R"(Runs passes of users for a stage, which starts it (
 Usage:
   sluice-pass-host --files <file>
   sluice-pass-host --flags
-  sluice-pass-host [--memory=BYTES] [--readable=PATH]... [--confine] <input> <output> <file>...
+  sluice-pass-host [options] [--readable=PATH]... <input> <output> <file>...
   sluice-pass-host (--help | --version)
 
 Answers the stage over the descriptors <input> and <output>.

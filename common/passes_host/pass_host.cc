@@ -53,6 +53,7 @@ Result<PassHost> PassHost::start(const std::vector<std::string>& files, const Pa
   command.insert(command.end(), files.begin(), files.end());
   ChildSetup setup;
   setup.out = STDERR_FILENO;
+  setup.ends_with_us = false;  // it sees its pipe closed, and ends all that it runs
   setup.kept = {requests.read.get(), answers.write.get()};
   SLUICE_ASSIGN(const pid_t process, start_child(command, setup));
   PassHost host(std::move(requests.write), std::move(answers.read));
