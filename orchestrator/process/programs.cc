@@ -55,6 +55,8 @@ constexpr std::array kTable = {
                "finds a smaller model for which a command still fails"},
     ProgramRow{"rules", "sluice-rules", "",
                "checks rules of one's own, and says where they match or why they do not"},
+    ProgramRow{"pass-host", "sluice-pass-host", "",
+               "runs passes of one's own for a stage; says what a plugin in C++ is compiled with"},
     ProgramRow{"plan-memory", "sluice-plan-memory", "",
                "gives the buffers of a file offsets in one arena"},
 };
