@@ -270,14 +270,16 @@ class Passes(ProgramCase):
         return found
 
     def failing(self, code, said, own, *options):
-        before = set(os.listdir("/tmp"))
-        printed = self.optimized(code, "--pass", "after-optimize=" + own, *options)
+        scratch = self.path("scratch")
+        os.makedirs(scratch, exist_ok=True)
+        printed = self.optimized(code, "--pass", "after-optimize=" + own, *options,
+                                 env={**os.environ, "TMPDIR": scratch})
         self.assertIn(said, printed)
         self.assertIn("%s: at after-optimize: " % os.path.basename(own), printed)
         self.assertEqual(printed.count(": error "), 1, printed)
         self.assertEqual(self.processes(), [])
         self.assertFalse(os.path.exists(self.path("o.sg")))
-        self.assertLessEqual({n for n in os.listdir("/tmp") if n.startswith("sluice")}, before)
+        self.assertEqual(os.listdir(scratch), [])
 
     def test_programs_that_fail(self):
         for said, body in (
@@ -387,12 +389,17 @@ class Passes(ProgramCase):
                "after-assign-streams=" + self.script("copy", "cat")]
         same = self.compiled(*own)
         self.assertEqual(self.compiled(*own, "--transport=files"), same)
-        copy = ["--pass", "after-infer-shape=" + self.write("copy", "#!/bin/cat\n")]
+        loop = self.script("loop", "while read -r line; do :; done; exit 7")
         for how in (["--sandbox"], ["--transport=zmq"]):
             with self.subTest(how=how):
-                done = self.compiled("--pass", "before-build=/bin/cat", *how)
-                self.assertEqual(done, self.compiled())
-        del copy
+                self.assertEqual(self.compiled("--pass", "before-build=/bin/cat", *how),
+                                 self.compiled())
+                failed = self.compiled("--pass", "before-build=" + loop, *how, code=3)
+                self.assertIn("loop: at before-build: ended with exit code 7", failed.stderr)
+
+        confined = self.compiled("--pass", "after-infer-shape=" + self.negating(), "--sandbox",
+                                 code=3)
+        self.assertIn("negate: at after-infer-shape: ", confined.stderr)
 
     def test_a_sandboxed_stage_has_its_plugins(self):
         own = ["--pass", "after-optimize=" + self.plugin("negate.so")]
@@ -439,6 +446,34 @@ class Passes(ProgramCase):
             json.dump(manifest, file)
         self.done(0, "sluice-compile-all", "--store", self.path("store"), self.path("all.json"))
         self.assertEqual(bytes_of(self.path("all.om")),
+                         self.compiled("--pass", "after-optimize=" + own))
+
+    def test_a_farm(self):
+        own = self.plugin("negate.so")
+        manifest = {"compiles": [{"model": self.model(), "output": self.path("farm.om"),
+                                  "options": {"pass": "after-optimize=" + own}}]}
+        with open(self.path("farm.json"), "w", encoding="utf-8") as file:
+            json.dump(manifest, file)
+        farm = "ipc://" + self.path("f")
+        path = lambda name: os.path.join(self.programs, name)
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        start = lambda *words: subprocess.Popen([*words, "--quiet"], cwd=self.folder, **quiet)
+        worker = [path("sluice-worker"), "--connect=" + farm, "--slots=1"]
+        with start(path("sluice-farm"), "--bind=" + farm, "--state", self.path("state")) as server:
+            with start(*worker, "--store", self.path("w1")) as plain:
+                all_of_it = subprocess.Popen(
+                    [path("sluice-compile-all"), "--store", self.path("fs"), "--provider", farm,
+                     self.path("farm.json")], **quiet)
+                time.sleep(6)
+                status = self.done(0, "sluice-farm", "status", "--json", farm).stdout
+                with start(*worker, "--allow-passes", "--store", self.path("w2")) as taking:
+                    code = all_of_it.wait(120)
+                    taking.terminate()
+                plain.terminate()
+            server.terminate()
+        self.assertEqual(code, 0)
+        self.assertIn("--allow-passes", status)
+        self.assertEqual(bytes_of(self.path("farm.om")),
                          self.compiled("--pass", "after-optimize=" + own))
 
 
