@@ -20,7 +20,8 @@ void add_import(onnx::ModelProto& model, std::string_view domain, int version) {
 }
 
 // Adds the operator sets that nodes are of.
-void import_operators(const Module& module, const Tables& tables, int opset, onnx::ModelProto& model) {
+void import_operators(const Module& module, const Tables& tables, int opset,
+                      onnx::ModelProto& model) {
   add_import(model, "", opset);
   int ml_version = 0;
   for (const auto& [node, own] : tables)

@@ -1,10 +1,14 @@
 #include "common/tools/show_onnx/weights_file.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <climits>
 #include <filesystem>
 
 #include "common/base/files.h"
-#include "common/eval/eval.h"
+#include "common/eval/tiled_evaluation.h"
 #include "common/tools/show_onnx/values.h"
 
 namespace sluice {
@@ -20,6 +24,9 @@ constexpr char kTensorRawData = 9 << 3 | 2;
 constexpr uint64_t kMaxModelBytes = INT_MAX;
 // Readers map external data by pages.
 constexpr uint64_t kDataAlignment = 4096;
+
+constexpr size_t kPieceBytes = 64 << 20;  // of a mapped file
+constexpr uint64_t kTileBytes = 1 << 20;  // fits in a second-level cache
 
 // Returns the bytes that come before `size` bytes of a field.
 std::string field_head(char field, uint64_t size) {
@@ -44,6 +51,46 @@ Result<Elements> elements_of(const Module& module, SegmentId id) {
   SLUICE_ASSIGN(elements.evaluated, evaluate_segment(module, id));
   elements.bytes = elements.evaluated.bytes;
   return elements;
+}
+
+// Unmaps the whole pages that bytes of a file are mapped from; they are read again on the next
+// access. Otherwise all weights would stay in memory until the end.
+void let_go(std::span<const std::byte> bytes) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)),
+             from = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t begin = (from + page - 1) / page * page,
+                  end = (from + bytes.size()) / page * page;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+Result<void> write_mapped(std::span<const std::byte> bytes, FileWriter& file) {
+  while (!bytes.empty()) {
+    const auto piece = bytes.first(std::min<size_t>(bytes.size(), kPieceBytes));
+    SLUICE_TRY(file.write(piece));
+    let_go(piece);
+    bytes = bytes.subspan(piece.size());
+  }
+  return {};
+}
+
+// Writes a large constant: what is in a file in pieces, an expression tile by tile.
+Result<void> write_elements(const Module& module, SegmentId id, FileWriter& file) {
+  const Segment& segment = module.segment(id);
+  const Location& location = segment.location;
+  const bool is_mapped = segment.kind == SegmentKind::kBytes && !location.path.empty() &&
+                         !is_special_file(location.path);
+  const bool has_tiles =
+      segment.kind == SegmentKind::kExpression && dtype_bits(module.type(segment.type).dtype) >= 8;
+  if (!has_tiles) {
+    SLUICE_ASSIGN(const Elements elements, elements_of(module, id));
+    return is_mapped ? write_mapped(elements.bytes, file) : file.write(elements.bytes);
+  }
+  SLUICE_ASSIGN(const TiledEvaluation tiled, TiledEvaluation::make(module, id, kTileBytes));
+  for (size_t tile = 0; tile < tiled.tiles(); ++tile) {
+    SLUICE_ASSIGN(const TensorBytes bytes, tiled.evaluate(tile));
+    SLUICE_TRY(file.write(bytes));
+  }
+  return {};
 }
 
 // An initializer whose elements are written behind its other fields, or into a file of their own.
@@ -129,8 +176,7 @@ class ModelFile {
     for (LargeConstant& each : large_) {
       SLUICE_TRY(data.pad_to(kDataAlignment));
       add_place(each.tensor, path, data.offset(), each.bytes);
-      SLUICE_ASSIGN(const Elements elements, elements_of(module_, each.segment));
-      SLUICE_TRY(data.write(elements.bytes));
+      SLUICE_TRY(write_elements(module_, each.segment, data));
       *parts_.graph.add_initializer() = std::move(each.tensor);
     }
     large_.clear();
@@ -160,8 +206,7 @@ class ModelFile {
       SLUICE_TRY(file.write(field_head(kGraphInitializer, each.tensor_bytes())));
       SLUICE_TRY(file.write(each.tensor.SerializeAsString()));
       SLUICE_TRY(file.write(field_head(kTensorRawData, each.bytes)));
-      SLUICE_ASSIGN(const Elements elements, elements_of(module_, each.segment));
-      SLUICE_TRY(file.write(elements.bytes));
+      SLUICE_TRY(write_elements(module_, each.segment, file));
     }
     return {};
   }

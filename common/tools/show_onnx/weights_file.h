@@ -12,8 +12,7 @@ struct ModelParts {
   const ConstantsWriter& constants;
 };
 
-// Writes the model. No more than one large constant is in memory at a time, and that only when it
-// is an expression.
+// Writes the model. Of large constants only parts are in memory.
 Result<void> write_model_file(const Module& module, const ModelParts& parts,
                               const RunnableOutput& output);
 
