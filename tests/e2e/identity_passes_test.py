@@ -39,7 +39,7 @@ from sluice.graph import PatternPass, main
 class Declines(PatternPass):
     def patterns(self):
         return [f"match {{ %y = {op} }} outputs %y" for op in
-                ("Add(%a, %b)", "MatMul(%a, %b)", "Relu(%a)", "Conv(%a, *)", "Call(%a, *)")]
+                ("Add(%a, %b)", "MatMul(%a, %b)", "Relu(%a)", "Conv(%a, *)")]
     def replacement(self, inputs):
         return None
 
