@@ -17,8 +17,8 @@ from programs import STAGES, ProgramCase, bytes_of, import_sluice, need
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 POINTS = ["before-infer-shape", "after-infer-shape", "after-builtin-fusion", "after-optimize",
           "before-build", "after-assign-streams"]
-SMALL = ["tiny-mlp", "tiny-conv", "mlp", "two-lstms", "detection-head"]
-MODELS = [*SMALL, "four-answers", "encoder-pair", "mobilenet-v2", "yunet", "shufflenet-v2", "unet",
+SMALL = ["tiny-mlp", "tiny-conv", "two-lstms"]
+MODELS = [*SMALL, "mlp", "detection-head", "four-answers", "encoder-pair", "mobilenet-v2", "yunet", "shufflenet-v2", "unet",
           "vit-base"]
 
 LOOKS = """
