@@ -19,8 +19,8 @@
 namespace sluice {
 namespace {
 
-constexpr int kFirstFree = 10;     // descriptors that a child inherits are above its streams
-constexpr int kNotStarted = 127;   // exit code
+constexpr int kFirstFree = 10;    // descriptors that a child inherits are above its streams
+constexpr int kNotStarted = 127;  // exit code
 
 Result<Descriptor> moved_up(int fd) {
   Descriptor moved(::fcntl(fd, F_DUPFD_CLOEXEC, kFirstFree));

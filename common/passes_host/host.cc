@@ -100,8 +100,8 @@ Result<void> serve_programs(const HostRequest& request) {
     if (!*made) return {};
     PassAnswer answer;
     answer.changed = **made != asked->graph;
-    SLUICE_TRY(send_answer(request.output, answer,
-                           answer.changed ? **made : std::vector<std::byte>()));
+    SLUICE_TRY(
+        send_answer(request.output, answer, answer.changed ? **made : std::vector<std::byte>()));
   }
 }
 
@@ -204,8 +204,7 @@ Result<std::string> listed_files(const std::string& file) {
   const auto bytes = read_descriptor(out.read.get());
   const int status = wait_for_child(child);
   if (!bytes) return bytes.error();
-  if (status == 0)
-    return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  if (status == 0) return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   return make_error(ErrorCode::kProgramMissing, "Python, '{}', {}", interpreter(),
                     status_text(status))
       .with_hint("SLUICE_PYTHON names the interpreter");

@@ -15,9 +15,9 @@ Result<InheritedHosts> parse_inherited(std::string_view text) {
   const Error wrong = make_error(ErrorCode::kBadOption, "--pass-host is '{}'", text);
   InheritedHosts hosts;
   std::string_view numbers = text.substr(0, text.find(';'));
-  for (int* each :
-       {&hosts.programs_to, &hosts.programs_from, &hosts.code_to, &hosts.code_from}) {
-    const auto [end, code] = std::from_chars(numbers.data(), numbers.data() + numbers.size(), *each);
+  for (int* each : {&hosts.programs_to, &hosts.programs_from, &hosts.code_to, &hosts.code_from}) {
+    const auto [end, code] =
+        std::from_chars(numbers.data(), numbers.data() + numbers.size(), *each);
     if (code != std::errc()) return wrong;
     numbers.remove_prefix(static_cast<size_t>(end - numbers.data()));
     if (numbers.starts_with(',')) numbers.remove_prefix(1);

@@ -32,13 +32,13 @@ void open_compiler() {
 
 Result<void> check_release(const SluicePlugin& plugin, const std::string& path) {
   if (plugin.abi != kPluginAbi) {
-    return no_plugin(path, fmt::format("the plugin has ABI {}, this release has {}", plugin.abi,
-                                       kPluginAbi));
+    return no_plugin(
+        path, fmt::format("the plugin has ABI {}, this release has {}", plugin.abi, kPluginAbi));
   }
   if (plugin.release == nullptr || std::string_view(plugin.release) != kRelease) {
-    return no_plugin(path, fmt::format("the plugin was compiled with release {}, this is {}",
-                                       plugin.release == nullptr ? "none" : plugin.release,
-                                       kRelease));
+    return no_plugin(path,
+                     fmt::format("the plugin was compiled with release {}, this is {}",
+                                 plugin.release == nullptr ? "none" : plugin.release, kRelease));
   }
   return {};
 }

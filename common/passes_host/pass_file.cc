@@ -29,8 +29,7 @@ Result<std::string> printed_by(const std::vector<std::string>& command) {
   const auto bytes = read_descriptor(out.read.get());
   const int status = wait_for_child(child);
   if (!bytes) return bytes.error();
-  if (status == 0)
-    return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  if (status == 0) return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   return make_error(ErrorCode::kProgramMissing, "{} {}", kHost, status_text(status))
       .with_hint("it looks for the imports of a Python file, for which it needs Python");
 }
@@ -59,9 +58,7 @@ Result<std::string> digest_of(const PassFile& pass) {
   return pass.files.size() == 1 ? only : digest_hex(sha256(rows));
 }
 
-Error bad_artifact() {
-  return make_error(ErrorCode::kBadFile, "an artifact is no file of passes");
-}
+Error bad_artifact() { return make_error(ErrorCode::kBadFile, "an artifact is no file of passes"); }
 
 // Returns whether a path stays below the folder that it is in.
 bool is_inside(const fs::path& path) {

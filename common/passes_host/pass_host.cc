@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-constexpr const char* kHost = "sluice-pass-host";
+constexpr const char* kHostProgram = "sluice-pass-host";
 constexpr int kEndMs = 5000;  // for a host that ends what it runs
 
 // Looks for the end of an answer among the bytes that came so far.
@@ -43,13 +43,13 @@ class AnswerReader {
 }  // namespace
 
 Result<PassHost> PassHost::start(const std::vector<std::string>& files, const PassLimits& limits) {
-  SLUICE_ASSIGN(const std::string program, own_program(kHost));
+  SLUICE_ASSIGN(const std::string program, own_program(kHostProgram));
   SLUICE_ASSIGN(PipeEnds requests, make_pipe_ends());
   SLUICE_ASSIGN(PipeEnds answers, make_pipe_ends());
   std::vector<std::string> command = {program, fmt::format("--memory={}", limits.memory_bytes)};
   for (const std::string& path : limits.readable) command.push_back("--readable=" + path);
-  command.insert(command.end(), {"--", std::to_string(requests.read.get()),
-                                 std::to_string(answers.write.get())});
+  command.insert(command.end(),
+                 {"--", std::to_string(requests.read.get()), std::to_string(answers.write.get())});
   command.insert(command.end(), files.begin(), files.end());
   ChildSetup setup;
   setup.out = STDERR_FILENO;
@@ -77,7 +77,7 @@ PassHost::~PassHost() {
 }
 
 Error PassHost::ended() const {
-  return make_error(ErrorCode::kPassFailed, "the process that runs it ended before it had answered");
+  return make_error(ErrorCode::kPassFailed, "its process ended before it had answered");
 }
 
 Result<AnsweredPass> PassHost::ask(const PassRequest& request, std::span<const std::byte> graph,

@@ -29,7 +29,8 @@ Result<PassKind> pass_kind(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return file_error("open", path);
   std::error_code failed;
-  if (!std::filesystem::is_regular_file(path, failed)) return no_pass(path, "is a folder or device");
+  if (!std::filesystem::is_regular_file(path, failed))
+    return no_pass(path, "is a folder or device");
   if (path.ends_with(".py")) return PassKind::kPython;
   if (path.ends_with(".so")) {
     if (is_shared_object(file.get())) return PassKind::kPlugin;

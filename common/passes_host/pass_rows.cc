@@ -30,9 +30,8 @@ Result<PassRows> PassRows::load(std::span<const Pass> table, StageId stage,
   PassRows rows;
   const auto is_taken = [&](const std::string& name) {
     return std::ranges::find(table, name, &Pass::name) != table.end() ||
-           std::ranges::any_of(rows.entries_, [&](const auto& entry) {
-             return entry->file.option.name == name;
-           });
+           std::ranges::any_of(rows.entries_,
+                               [&](const auto& entry) { return entry->file.option.name == name; });
   };
   for (const std::string& value : options.list("pass", ';')) {
     SLUICE_ASSIGN(const PassOption option, parse_pass_option(value));
@@ -50,8 +49,8 @@ Result<PassRows> PassRows::load(std::span<const Pass> table, StageId stage,
     SLUICE_ASSIGN(entry->file, rows.hosts_->add(value));
     entry->sentence = fmt::format("{} of {}", kKinds[static_cast<size_t>(entry->file.kind)],
                                   entry->file.option.path);
-    entry->run = [hosts = rows.hosts_.get(), own = entry.get()](
-                     Module& module, std::vector<RuleCount>& counts) {
+    entry->run = [hosts = rows.hosts_.get(), own = entry.get()](Module& module,
+                                                                std::vector<RuleCount>& counts) {
       return hosts->run(own->file, module, counts);
     };
     rows.entries_.push_back(std::move(entry));

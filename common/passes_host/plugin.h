@@ -40,7 +40,7 @@ struct SluicePlugin {
 };
 
 #define SLUICE_PLUGIN(passes) \
-  { sluice::kPluginAbi, static_cast<uint32_t>(std::size(passes)), sluice::kRelease, passes }
+  {sluice::kPluginAbi, static_cast<uint32_t>(std::size(passes)), sluice::kRelease, passes}
 
 // Defined by the plugin.
 extern "C" __attribute__((visibility("default"))) const SluicePlugin sluice_plugin;

@@ -95,7 +95,8 @@ Result<std::optional<std::vector<std::byte>>> run_program(const ProgramPass& pro
   exchange.on_ended = take_end;
   std::vector<std::byte> made;
   const Exchange::End end = exchange.run(made);
-  const bool is_over = end == Exchange::End::kClosed && (status || wait_for_end(process, program.stage));
+  const bool is_over =
+      end == Exchange::End::kClosed && (status || wait_for_end(process, program.stage));
   if (is_over && !status) take_end();
   if (!status) kill_children();
   if (end == Exchange::End::kTooMuch) {

@@ -11,9 +11,7 @@
 namespace sluice {
 namespace {
 
-Error wrong_graph(const std::string& why) {
-  return make_error(ErrorCode::kPassFailed, "{}", why);
-}
+Error wrong_graph(const std::string& why) { return make_error(ErrorCode::kPassFailed, "{}", why); }
 
 Result<Module> read(std::vector<std::byte> made) {
   if (made.empty()) return wrong_graph("wrote nothing where a graph should be");
@@ -56,8 +54,7 @@ void keep_facts(Module& from, Module& to) {
 
 // Returns "an input 'x' of type f32[1, 3]".
 std::string described(const Module& module, const Value& value, const char* kind) {
-  return fmt::format("{} '{}' of type {}", kind, value.name(),
-                     print_type(module, value.type_id()));
+  return fmt::format("{} '{}' of type {}", kind, value.name(), print_type(module, value.type_id()));
 }
 
 Result<void> check_same(const Module& before, const Module& after, std::span<Value* const> old,
