@@ -24,6 +24,7 @@ namespace sluice {
 namespace {
 
 constexpr const char* kPackage = "sluice.graph.host";
+constexpr uint64_t kParserBytes = 1u << 30;
 constexpr int kGraceMs = 100;  // for a helper whose stage has gone
 
 constexpr const char* kImports = R"(
@@ -198,6 +199,7 @@ Result<std::string> listed_files(const std::string& file) {
   SLUICE_ASSIGN(PipeEnds out, make_pipe_ends());
   ChildSetup setup;
   setup.out = out.write.get();
+  setup.memory_bytes = kParserBytes;  // a worker has it done for files of others
   SLUICE_ASSIGN(const pid_t child,
                 start_child({interpreter(), "-I", "-S", "-c", kImports, file}, setup));
   out.write.reset();
