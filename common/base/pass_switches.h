@@ -17,7 +17,8 @@ inline constexpr std::string_view kAllPasses = "ALL";
 // By the name of a pass, or kAllPasses: true is on.
 using PassSwitches = std::map<std::string, bool, std::less<>>;
 
-// Checks that a stage has the pass. Accepts any file of rules or passes, "mine.rules", "mine.py", "mine.so": only the stage that
+// Checks that a stage has the pass. Accepts any file of rules or passes, "mine.rules", "mine.py",
+// "mine.so": only the stage that
 // reads it knows. Errors: kBadOption, with the names that are near.
 Result<void> check_switch_name(std::string_view name);
 

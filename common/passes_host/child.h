@@ -17,7 +17,7 @@ struct ChildSetup {
   std::vector<int> kept;      // other descriptors that it inherits, under their numbers
   uint64_t memory_bytes = 0;  // of data; 0: no limit
   PreparedSandbox* sandbox = nullptr;
-  bool ends_with_us = true;          // it is killed when this process ends
+  bool ends_with_us = true;  // it is killed when this process ends
 };
 
 struct PipeEnds {
@@ -26,7 +26,8 @@ struct PipeEnds {
 // Both ends are above the standard streams, and no program inherits them unasked.
 Result<PipeEnds> make_pipe_ends();
 
-// Starts arguments[0], a path, in a process group of its own. Must be called by a thread that outlives the child. Errors: kIo.
+// Starts arguments[0], a path, in a process group of its own. Must be called by a thread that
+// outlives the child. Errors: kIo.
 Result<pid_t> start_child(const std::vector<std::string>& arguments, const ChildSetup& setup);
 // Returns a descriptor that is readable when the child has ended.
 Descriptor child_handle(pid_t child);

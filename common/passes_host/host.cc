@@ -23,6 +23,7 @@ namespace sluice {
 namespace {
 
 constexpr const char* kPackage = "sluice.graph.host";
+constexpr uint64_t kParserBytes = 1u << 30;
 constexpr int kGraceMs = 100;  // for a helper whose stage has gone
 
 constexpr std::string_view kCompilerLibrary = "libsluice_compiler.so";
@@ -178,6 +179,7 @@ Result<std::string> listed_files(const std::string& file) {
   ChildSetup setup;
   setup.out = out.write.get();
   const std::string imports = package_folder() + "/sluice/graph/imports.py";
+  setup.memory_bytes = kParserBytes;  // a worker has it done for files of others
   SLUICE_ASSIGN(const pid_t child,
                 start_child({interpreter(), "-I", "-S", imports, absolute_path(file)}, setup));
   out.write.reset();

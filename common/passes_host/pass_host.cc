@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-constexpr const char* kHost = "sluice-pass-host";
+constexpr const char* kHostProgram = "sluice-pass-host";
 constexpr int kEndMs = 5000;  // for a host that ends what it runs
 
 // Looks for the end of an answer among the bytes that came so far.
@@ -43,7 +43,7 @@ class AnswerReader {
 }  // namespace
 
 Result<PassHost> PassHost::start(const std::vector<std::string>& files, const PassLimits& limits) {
-  SLUICE_ASSIGN(const std::string program, own_program(kHost));
+  SLUICE_ASSIGN(const std::string program, own_program(kHostProgram));
   SLUICE_ASSIGN(PipeEnds requests, make_pipe_ends());
   SLUICE_ASSIGN(PipeEnds answers, make_pipe_ends());
   std::vector<std::string> command = {program, fmt::format("--memory={}", limits.memory_bytes)};
@@ -77,8 +77,7 @@ PassHost::~PassHost() {
 }
 
 Error PassHost::ended() const {
-  return make_error(ErrorCode::kPassFailed,
-                    "the process that runs it ended before it had answered");
+  return make_error(ErrorCode::kPassFailed, "its process ended before it had answered");
 }
 
 Result<AnsweredPass> PassHost::ask(const PassRequest& request, std::span<const std::byte> graph,

@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-constexpr int64_t kMost = int64_t{1} << 60;
+constexpr int64_t kMaxLimit = int64_t{1} << 60;
 
 // Returns the folders of the files that hold constants of the module.
 std::set<std::string> constant_folders(const Module& module) {
@@ -58,8 +58,8 @@ class MarkedImport {
 
 Result<PassHosts> PassHosts::make(const Options& options) {
   PassHosts hosts;
-  SLUICE_ASSIGN(const int64_t seconds, options.integer("pass-seconds", 1, kMost));
-  SLUICE_ASSIGN(const int64_t memory, options.integer("pass-memory", 1, kMost));
+  SLUICE_ASSIGN(const int64_t seconds, options.integer("pass-seconds", 1, kMaxLimit));
+  SLUICE_ASSIGN(const int64_t memory, options.integer("pass-memory", 1, kMaxLimit));
   hosts.seconds_ = static_cast<uint64_t>(seconds);
   hosts.memory_bytes_ = static_cast<uint64_t>(memory);
   hosts.store_ = options.text("store");

@@ -35,6 +35,10 @@ Common options:
                         travels with the graph; docs/switches.md.
   --optimization-switch=LIST  The same as PASS:on;PASS:off, which wins over the file. Travels with
                         the graph.
+  --pass-seconds=N      Most seconds that one pass of --pass takes [default: 600].
+  --pass-memory=N       Most bytes of memory of the process that runs them, and of a graph that one
+                        makes [default: 4294967296].
+  --pass-host=LIST      Descriptors of processes that run them, for a job that may start none.
   --stop-after=STEP     Run up to pass number or name STEP.
   --verify=WHEN         each: after each pass; end; segments: end, and the digests of all constants
                         that are read [default: end].
@@ -60,8 +64,8 @@ Service options:
   --insecure            Listen without keys at a port of this machine, 127.0.0.1.
   --max-frame=BYTES     Most bytes of one input of a job, such as a graph.
   --jobs=N              Run at most N jobs at once; 0 means one per usable core.
-  --allow-passes        Take jobs with passes of users, --pass, which are code of theirs; they run in
-                        a sandbox; docs/security.md.
+  --allow-passes        Take jobs with passes of users, --pass, which are code of theirs;
+                        docs/security.md.
   --no-sandbox          Run jobs with all rights of the service. Otherwise each is in a sandbox, in
                         which it may read its inputs, write its output, and start no process and
                         no connection; docs/security.md.

@@ -18,13 +18,12 @@ bool is_of_files(const OptionRow& row) {
   return row.name == "rules" || row.name == "unchecked-rules" || row.name == "pass";
 }
 
-// A file of annotations is in the graph's provenance by its digest, files of rules and passes are in
-// the list of passes.
+// A file of annotations is in the graph's provenance by its digest, files of rules and passes are
+// in the list of passes.
 bool is_recorded_by_digest(const OptionRow& row) {
   return row.name == "annotate" || is_of_files(row);
 }
-bool is_in_list(const OptionRow& row) { return row.name == "opt-level" || is_of_files(row);
-}
+bool is_in_list(const OptionRow& row) { return row.name == "opt-level" || is_of_files(row); }
 
 bool is_recorded(const OptionRow& row, StageId stage) {
   return row.kind != OptionKind::kSemantic && !is_recorded_by_digest(row) &&

@@ -29,23 +29,13 @@ constexpr std::string_view kOwnInput = "<in>", kInput = "<stdin>", kOutput = "<s
 // Options that name what the stage writes.
 constexpr std::string_view kMadeOptions[] = {"--dump-dir", "--stats", "--weights-beside"};
 // Options that a job cannot have: those of services, and those that do other work.
-constexpr std::string_view kNotOfJobs[] = {"serve",
-                                           "max-frame",
-                                           "jobs",
-                                           "pass-host",
-                                           "allow-passes",
-                                           "key",
-                                           "allow-keys",
-                                           "insecure",
-                                           "no-sandbox",
-                                           "sandbox-memory",
-                                           "sandbox-seconds",
-                                           "sandbox-file-bytes",
-                                           "kernel",
-                                           "kernels",
-                                           "propose-sizes",
-                                           "split",
-                                           "new-kernels"};
+constexpr std::string_view kNotOfJobs[] = {
+    "serve",          "max-frame",       "jobs",
+    "pass-host",      "allow-passes",    "key",
+    "allow-keys",     "insecure",        "no-sandbox",
+    "sandbox-memory", "sandbox-seconds", "sandbox-file-bytes",
+    "kernel",         "kernels",         "propose-sizes",
+    "split",          "new-kernels"};
 constexpr std::string_view kStore = "--store", kPass = "--pass";
 constexpr size_t kHexDigits = 64;
 
@@ -323,8 +313,7 @@ class Receiver {
     return {};
   }
 
-  Result<void> take_pass(const Read& read, const std::string& artifact,
-                         const std::string& folder) {
+  Result<void> take_pass(const Read& read, const std::string& artifact, const std::string& folder) {
     const size_t equals = read.name.find('=');
     if (equals == std::string::npos) return bad_job(fmt::format("reads '{}'", read.name));
     SLUICE_ASSIGN(const MappedFile packed, MappedFile::open(artifact));

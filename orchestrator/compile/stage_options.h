@@ -36,7 +36,8 @@ Result<std::vector<std::vector<std::string>>> early_arguments(const StageOptions
 Result<std::vector<std::vector<std::string>>> late_arguments(const StageOptions& options,
                                                              size_t first);
 
-// Adds the limits of passes of users, which are in no key, to the arguments of a stage that has any.
+// Adds the limits of passes of users, which are in no key, to the arguments of a stage that has
+// such passes.
 void add_pass_limits(const StageOptions& options, std::vector<std::string>& arguments);
 
 // Returns the value of a semantic option; empty when it is not given.

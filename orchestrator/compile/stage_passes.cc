@@ -3,8 +3,8 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -17,7 +17,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::string_view kPass = "--pass=", kMemory = "--pass-memory=";
+constexpr std::string_view kPassStart = "--pass=", kMemory = "--pass-memory=";
 constexpr double kEndSeconds = 5;
 constexpr int kFirstFree = 10;  // descriptors that a stage inherits are above its streams
 
@@ -27,8 +27,8 @@ uint64_t memory_of(const StageRun& stage) {
     if (option.starts_with(kMemory)) text = std::string_view(option).substr(kMemory.size());
   uint64_t bytes = 0;
   std::from_chars(text.data(), text.data() + text.size(), bytes);
-  const uint64_t most = stage.sandbox->memory_bytes;
-  return most == 0 ? bytes : std::min(bytes, most);
+  const uint64_t limit = stage.sandbox->memory_bytes;
+  return limit == 0 ? bytes : std::min(bytes, limit);
 }
 
 Result<Pipe> make_high_pipe() {
@@ -47,8 +47,9 @@ Result<StagePasses> StagePasses::start(const StageRun& stage, int errors) {
   InheritedHosts hosts;
   std::vector<std::string> programs, code;
   for (const std::string& option : stage.options) {
-    if (!option.starts_with(kPass)) continue;
-    SLUICE_ASSIGN(const PassFile file, read_pass_file(std::string_view(option).substr(kPass.size())));
+    if (!option.starts_with(kPassStart)) continue;
+    SLUICE_ASSIGN(const PassFile file,
+                  read_pass_file(std::string_view(option).substr(kPassStart.size())));
     if (file.option.point->stage != stage.name) continue;
     hosts.digests[file.option.name] = file.digest;
     (file.kind == PassKind::kProgram ? programs : code).push_back(file.option.path);
@@ -69,12 +70,11 @@ Result<void> StagePasses::start_host(const StageRun& stage, const std::vector<st
   std::vector<std::string> command = {program, fmt::format("--memory={}", memory_of(stage)),
                                       "--confine"};
   for (const std::string& path : stage.sandbox->readable) command.push_back("--readable=" + path);
-  command.insert(command.end(), {"--", std::to_string(requests.read.get()),
-                                 std::to_string(answers.write.get())});
+  command.insert(command.end(),
+                 {"--", std::to_string(requests.read.get()), std::to_string(answers.write.get())});
   command.insert(command.end(), files.begin(), files.end());
-  const Streams streams{.out = errors,
-                        .error = errors,
-                        .kept = {requests.read.get(), answers.write.get()}};
+  const Streams streams{
+      .out = errors, .error = errors, .kept = {requests.read.get(), answers.write.get()}};
   SLUICE_ASSIGN(const pid_t host, start_process(command, streams));
   hosts_.push_back(host);
   to = requests.write.get();

@@ -28,8 +28,8 @@ Result<void> run_locally(const LocalProvider& provider, const Store& store,
     if (stopped || interrupted()) return {};
     events.began(keys[i]);
     std::vector<std::string> command = {program, "--store=" + store.path(),
-                                        fmt::format("--threads={}", provider.threads), "--allow-passes",
-                                        digest_hex(keys[i])};
+                                        fmt::format("--threads={}", provider.threads),
+                                        "--allow-passes", digest_hex(keys[i])};
     if (!provider.remote.base.empty())
       command.push_back("--remote=" + provider.remote.with_login());
     SLUICE_ASSIGN(const Descriptor errors, make_memory_file());

@@ -60,11 +60,11 @@ class SlurmRun {
       SLUICE_TRY(write_text(fmt::format("{}/{}", folder_, task), lines));
     }
     SLUICE_ASSIGN(const std::string program, find_program("sluice-job"));
-    SLUICE_TRY(write_text(
-        folder_ + "/task.sh",
-        fmt::format("#!/bin/sh\nexec {} --allow-passes --store={}{} --keys={}/\"$SLURM_ARRAY_TASK_ID\"\n",
-                    shell_word(program), shell_word(absolute_store()), remote_word(),
-                    shell_word(folder_))));
+    SLUICE_TRY(write_text(folder_ + "/task.sh",
+                          fmt::format("#!/bin/sh\nexec {} --allow-passes --store={}{} "
+                                      "--keys={}/\"$SLURM_ARRAY_TASK_ID\"\n",
+                                      shell_word(program), shell_word(absolute_store()),
+                                      remote_word(), shell_word(folder_))));
     SLUICE_ASSIGN(array_, submit_array({.name = "sluice",
                                         .script = folder_ + "/task.sh",
                                         .log = folder_ + "/%a.log",

@@ -91,8 +91,8 @@ Options:
   --threads=N          Threads of each job; 0, and none given, share the usable cores among the
                        slots.
   --idle-exit=S        End after S seconds without work.
-  --allow-passes       Take jobs with passes of users, --pass, which are code of theirs; it runs in a
-                       sandbox; docs/security.md.
+  --allow-passes       Take jobs with passes of users, --pass, which are code of theirs;
+                       docs/security.md.
   --no-sandbox         Run the stages of jobs without a sandbox; docs/security.md.
   --sandbox-memory=N   Bytes of memory that a stage may have; those of the machine unless said
                        otherwise.

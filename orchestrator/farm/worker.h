@@ -23,7 +23,7 @@ struct WorkerRequest {
   bool is_sandboxed = false;
   uint64_t job_bytes = 0;               // of memory that each may have; 0: its share of the machine
   std::optional<int64_t> idle_seconds;  // without work, until it ends; none: it stays
-  bool allows_passes = false;            // jobs may have passes of users
+  bool allows_passes = false;           // jobs may have passes of users
   std::vector<std::string> job_options;  // of sluice-job
   bool log_json = false;
   int log_level = 1;

@@ -152,8 +152,9 @@ Result<CompileJob> job_of(const Record& record, Store& store, const std::string&
     }
     const auto i = static_cast<size_t>(stage - kStageNames.begin());
     if (name == "pass") {
-      SLUICE_ASSIGN(value, write_pass(value, store, fmt::format("{}/passes.{}.{}", folder, i,
-                                                                job.arguments[i].size())));
+      SLUICE_ASSIGN(value,
+                    write_pass(value, store,
+                               fmt::format("{}/passes.{}.{}", folder, i, job.arguments[i].size())));
     }
     const OptionRow* row = find_option(name);
     job.arguments[i].push_back(row == nullptr ? fmt::format("--{}={}", name, value)

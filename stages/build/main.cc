@@ -18,10 +18,6 @@ With --stop-after it writes the graph: after the last pass, one of level schedul
 Options:
   --pass=POINT=FILE    Run the passes in FILE, a program, *.py or *.so, at POINT of this stage:
                        before-build or after-assign-streams; repeatable; docs/own-passes.md.
-  --pass-seconds=N     Most seconds that one of them takes [default: 600].
-  --pass-memory=N      Most bytes of memory of their process, and of a graph that one of them makes
-                       [default: 4294967296].
-  --pass-host=LIST     Descriptors of processes that run them, of a job that may start none.
   --weights-beside=FILE  The name that the compiled model gets later: the files of --external-weight
                         are put beside it, not beside that of -o.
 )";

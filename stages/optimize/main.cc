@@ -19,10 +19,6 @@ Options:
   --unchecked-rules    Use rules without a check of what they compute.
   --pass=POINT=FILE    Run the passes in FILE, a program, *.py or *.so, at POINT of this stage:
                        after-builtin-fusion or after-optimize; repeatable; docs/own-passes.md.
-  --pass-seconds=N     Most seconds that one of them takes [default: 600].
-  --pass-memory=N      Most bytes of memory of their process, and of a graph that one of them makes
-                       [default: 4294967296].
-  --pass-host=LIST     Descriptors of processes that run them, of a job that may start none.
   --precision-mode=MODE  must_keep_origin_dtype, the default: nodes compute in the dtypes of the
                        model; force_fp32, force_fp16, force_bf16: all in that one, where they can;
                        allow_mix_precision, allow_mix_precision_bf16: those that bear it in 16 bits;

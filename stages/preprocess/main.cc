@@ -21,12 +21,7 @@ Options:
                         as the model has it, blanks and all; without one INPUT_AXIS. Repeatable.
   --rules=FILE          Apply the rules of FILE for this stage; repeatable; docs/own-passes.md.
   --unchecked-rules     Use rules without a check of what they compute.
-  --pass=POINT=FILE     Run the passes in FILE, a program, *.py or *.so, at POINT of this stage:
-                        before-infer-shape or after-infer-shape; repeatable; docs/own-passes.md.
-  --pass-seconds=N      Most seconds that one of them takes [default: 600].
-  --pass-memory=N       Most bytes of memory of their process, and of a graph that one of them
-                        makes [default: 4294967296].
-  --pass-host=LIST      Descriptors of processes that run them, of a job that may start none.
+  --pass=POINT=FILE     Run the passes in FILE at before-infer-shape or after-infer-shape; the same.
   --annotate=RULES      Annotate the nodes that RULES, a JSON file, selects; docs/annotations.md.
   --external-dir=DIR    Also take external data of the model from files inside DIR, by absolute
                         paths, "../" or links.
@@ -38,9 +33,8 @@ Options:
   --zipmap=KIND         What ZipMap gives: map, a sequence, or tensor, what it takes [default: map].
   --out-nodes=NAMES     Keep these outputs only: value names or NODE:RESULT, separated by ";".
   --strict              Refuse what is otherwise a warning, as ONNX does; docs/operators.md.
-  --propose-sizes=FILE  Write sizes of the open dims of inputs with which the model can be compiled
-                        to FILE, as JSON. At most 128 are tried, fewer of large models: a million
-                        nodes in all, but three times in any case.
+  --propose-sizes=FILE  Write sizes of open dims with which the model can be compiled to FILE, as
+                        JSON. At most 128 are tried, of large models a million nodes, but 3 always.
   --profile=NAME        Device profile, for sluice-partition: travels with the graph.
   --symbolic=WHEN       on or off, for sluice-partition: travels with the graph.
   --static-model-ops-lower-limit=N   For sluice-partition: travels with the graph.

@@ -76,7 +76,8 @@ Result<Module> read_model(const StageArgs& args) {
 Result<Module> preprocess(Module module, const StageArgs& args) {
   SLUICE_ASSIGN(const rules::RuleRows rows,
                 rules::RuleRows::load(kPasses, StageId::kPreprocess, args.options));
-  SLUICE_ASSIGN(const PassRows own, PassRows::load(rows.passes(), StageId::kPreprocess, args.options));
+  SLUICE_ASSIGN(const PassRows own,
+                PassRows::load(rows.passes(), StageId::kPreprocess, args.options));
   auto ran = run_passes(module, own.passes(), args.options);
   if (ran && !module.is_mid_stage()) warn_of_lenient_forms(module);
   auto reported = report_warnings(module, args.options);
