@@ -34,13 +34,9 @@ bool has_broadcast_mask(const Node& node) {
   return dims.size() < 2 || dims[dims.size() - 2] != queries.dims[queries.dims.size() == 4 ? 2 : 1];
 }
 
-}  // namespace
-
-bool is_plain_attention(const Node& node) {
-  return node.op() == Op::kAttention && (has_hidden_score(node) || has_broadcast_mask(node));
+bool has_plain_form(const Node& attention) {
+  return has_hidden_score(attention) || has_broadcast_mask(attention);
 }
-
-namespace {
 
 bool is_fixed(const Type& type, size_t axis) {
   return type.ranked && type.dims.size() > axis && type.dims[axis].is_fixed();
@@ -50,7 +46,7 @@ std::string attention_reason(const Node& node) {
   if (node.output_count() > 1 || node.input(kPastKey) != nullptr ||
       node.input(kPastValue) != nullptr)
     return "queries, keys and values of different layouts, with states or scores";
-  if (is_plain_attention(node) && node.input(kLengths) != nullptr)
+  if (has_plain_form(node) && node.input(kLengths) != nullptr)
     return "a mask that ONNX Runtime does not read, with lengths";
   const auto by_head = [&](size_t i) { return node.input(i)->type().rank() == 4; };
   for (const size_t i : {0, 1, 2}) {
@@ -66,6 +62,10 @@ std::string interleave_reason(const Node& node) {
 }
 
 }  // namespace
+
+bool is_plain_attention(const Node& node) {
+  return node.op() == Op::kAttention && has_plain_form(node);
+}
 
 bool is_decomposed(const Node& node) {
   if (node.op() == Op::kInterleave) return true;

@@ -1,5 +1,7 @@
 #include "common/tools/show_onnx/plain.h"
 
+#include <algorithm>
+
 #include "common/ops/attributes.h"
 #include "common/pass/inline_body.h"
 

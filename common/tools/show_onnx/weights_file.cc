@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <climits>
 #include <filesystem>
+#include <optional>
 
 #include "common/base/files.h"
 #include "common/eval/tiled_evaluation.h"
