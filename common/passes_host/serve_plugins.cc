@@ -1,5 +1,6 @@
 #include "common/passes_host/serve_plugins.h"
 
+#include <cstdio>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,7 +22,11 @@ Result<void> serve_plugins(int input, int output, const std::vector<std::string>
   return serve_passes(
       input, output, [&](Module& module, const PassRequest& asked) -> Result<PassAnswer> {
         const auto plugin = plugins.find(asked.file);
-        if (plugin != plugins.end()) return plugin->second(module, asked);
+        if (plugin != plugins.end()) {
+          auto answer = plugin->second(module, asked);
+          std::fflush(nullptr);  // what it printed
+          return answer;
+        }
         return make_error(ErrorCode::kBadReply, "'{}' is no plugin of this stage", asked.file);
       });
 }

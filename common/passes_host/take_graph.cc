@@ -63,7 +63,7 @@ Result<void> check_same(const Module& before, const Module& after, std::span<Val
     const std::string was = i < old.size() ? described(before, *old[i], kind) : "nothing";
     const std::string is = i < now.size() ? described(after, *now[i], kind) : "nothing";
     if (was == is) continue;
-    return wrong_graph(fmt::format("made {} {} of the model, which was {}", is, i, was));
+    return wrong_graph(fmt::format("{} {} of the model was {}, and is {} now", kind, i, was, is));
   }
   return {};
 }

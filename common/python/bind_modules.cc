@@ -16,6 +16,13 @@
 namespace sluice::python {
 namespace {
 
+Graph& root_of(const ModuleBox& box) {
+  if (box.module.has_graph(0)) return box.module.root();
+  fail(make_error(ErrorCode::kBadGraph, "the module has no graph: add_graph begins it"));
+}
+
+void check_whole(const ModuleBox& box) { static_cast<void>(root_of(box)); }
+
 Box box_of(Module module) { return std::make_shared<ModuleBox>(std::move(module)); }
 
 Box read_bytes(const py::bytes& bytes, const std::string& name) {
@@ -26,23 +33,27 @@ Box read_bytes(const py::bytes& bytes, const std::string& name) {
 }
 
 py::bytes bytes_of(ModuleBox& box) {
+  check_whole(box);
   box.compact();
   const std::vector<std::byte> bytes = check(graph_bytes(box.module, {.is_compact = true}));
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 void write_to(ModuleBox& box, const std::string& path, bool inline_segments) {
+  check_whole(box);
   box.compact();
   check(
       write_graph_file(box.module, path, {.inline_segments = inline_segments, .is_compact = true}));
 }
 
 std::string text_of(ModuleBox& box, bool header) {
+  check_whole(box);
   box.compact();
   return print_module(box.module, {.header = header});
 }
 
 void verify_all(ModuleBox& box) {
+  check_whole(box);
   box.compact();
   check(verify(box.module, box.module.level));
 }
@@ -51,9 +62,10 @@ void infer_all(ModuleBox& box) {
   box.begin_edit();
   constexpr int kMaxWalks = 8;
   box.restore_order();
+  Graph& root = root_of(box);
   for (int i = 0; i < kMaxWalks; ++i) {
-    ValueFacts facts(box.module.root());
-    if (!check(infer_graph(box.module.root(), facts))) break;
+    ValueFacts facts(root);
+    if (!check(infer_graph(root, facts))) break;
   }
   ++box.edits;
 }
@@ -78,7 +90,7 @@ EvalValue input_of(const ModuleBox& box, const Value& input, const py::dict& giv
 
 py::dict evaluate(ModuleBox& box, const py::dict& inputs) {
   box.restore_order();
-  const Graph& root = box.module.root();
+  const Graph& root = root_of(box);
   std::vector<EvalValue> values;
   for (const Value* input : root.inputs())
     if (!input->is_constant()) values.push_back(input_of(box, *input, inputs));
@@ -99,7 +111,7 @@ std::vector<GraphHandle> graphs_of(const Box& box) {
 // The graphs that passes rewrite, callers first.
 std::vector<GraphHandle> rewritten_graphs(const Box& box) {
   std::vector<GraphHandle> graphs;
-  check(on_every_graph(box->module.root(), [&](Graph& graph) -> Result<bool> {
+  check(on_every_graph(root_of(*box), [&](Graph& graph) -> Result<bool> {
     graphs.push_back(handle(box, graph));
     return false;
   }));
@@ -107,6 +119,8 @@ std::vector<GraphHandle> rewritten_graphs(const Box& box) {
 }
 
 std::vector<std::string> differences(ModuleBox& a, ModuleBox& b, bool ignore_constants) {
+  check_whole(a);
+  check_whole(b);
   a.compact();
   b.compact();
   return find_differences(a.module, b.module, ignore_constants);
@@ -163,7 +177,7 @@ void bind_modules(py::module_& m, Classes& classes) {
             return handle(box, box->module.add_graph(name));
           },
           py::arg("name"))
-      .def_property_readonly("root", [](const Box& box) { return handle(box, box->module.root()); })
+      .def_property_readonly("root", [](const Box& box) { return handle(box, root_of(*box)); })
       .def_property_readonly("graphs", &graphs_of, "All of them, bodies and expressions, too.")
       .def_property_readonly("rewritten", &rewritten_graphs,
                              "Those that passes rewrite: the root and bodies of control flow.")
@@ -179,6 +193,7 @@ void bind_modules(py::module_& m, Classes& classes) {
       .def_readwrite("has_types", &ModuleBox::has_types, "Whether values have types yet.")
       .def_readonly("edits", &ModuleBox::edits, "How often it was changed.")
       .def("__repr__", [](const ModuleBox& box) {
+        if (!box.module.has_graph(0)) return std::string("<Module without graph>");
         return fmt::format("<Module {} {}: {} nodes>", level_name(box.module.level),
                            box.module.root().name(), box.module.root().node_count());
       });

@@ -260,7 +260,11 @@ void bind_nodes(py::module_& m, Classes& classes) {
           "move_before",
           [](const NodeHandle& node, const std::optional<NodeHandle>& before) {
             Node& target = node_of(node);
-            target.graph().move_before(target, before ? &node_of(*before) : nullptr);
+            Node* place = before ? &node_of(*before) : nullptr;
+            if (place != nullptr && &place->graph() != &target.graph())
+              fail(make_error(ErrorCode::kBadGraph, "{} is of another graph", place->label()));
+            node.box->begin_edit();
+            target.graph().move_before(target, place);
             ++node.box->edits;
             check(target.graph().restore_order());
           },

@@ -76,6 +76,8 @@ py::list counts_of(const std::vector<RuleCount>& counts) {
 py::tuple rewrite(const Box& box, const std::string& text, const std::string& name,
                   const Accepts& accepts, const Replace& replace) {
   const rules::RuleFile file = check(rules::parse_open_rules(text, name));
+  if (!box->module.has_graph(0))
+    fail(make_error(ErrorCode::kBadGraph, "the module has no graph: add_graph begins it"));
   std::vector<RuleCount> counts;
   bool changed = false;
   {
@@ -113,6 +115,7 @@ std::vector<PythonMatch> search(const GraphHandle& graph, const std::string& tex
 py::list explain(const Box& box, const std::string& text, const std::string& name,
                  const std::string& node) {
   const rules::RuleFile file = check(rules::parse_open_rules(text, name));
+  if (!box->module.has_graph(0)) return py::list();
   box->restore_order();
   py::list rows;
   for (const rules::RuleFinding& each : rules::explain_rules(box->module.root(), file, "", node))

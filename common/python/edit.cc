@@ -153,6 +153,14 @@ Node& add_node(ModuleBox& box, Graph& graph, const std::string& name,
                Node* before, const std::string& node_name) {
   box.begin_edit();
   const Op op = op_of(name);
+  if (op == Op::kForeign && box.has_types) {
+    fail(make_error(ErrorCode::kBadNode,
+                    "'{}' is an operator of another domain: they are there "
+                    "before types are inferred alone",
+                    name));
+  }
+  if (before != nullptr && &before->graph() != &graph)
+    fail(make_error(ErrorCode::kBadGraph, "{} is of another graph", before->label()));
   for (const Value* input : inputs)
     if (input != nullptr) check_graph(*input, graph);
   const OpRow* row = find_op(op);
@@ -160,7 +168,8 @@ Node& add_node(ModuleBox& box, Graph& graph, const std::string& name,
   Node* place = before == nullptr ? behind_last(graph, inputs) : before;
   Node& node = graph.add_node(op, inputs, outputs, place);
   node.set_name(node_name);
-  for (const auto& [key, value] : attributes) node.set_attribute(key, value);
+  for (const auto& [key, value] : attributes)
+    if (key != kForeignName) node.set_attribute(key, value);
   if (op == Op::kForeign) node.set_attribute(kForeignName, name);
   TypesBefore types;
   const size_t mark = box.module.expressions.mark();
@@ -191,6 +200,8 @@ void set_operand(ModuleBox& box, Node& node, size_t index, Value* value) {
 void set_attribute(ModuleBox& box, Node& node, const std::string& name,
                    std::optional<AttributeValue> value) {
   box.begin_edit();
+  if (name == kForeignName)
+    fail(make_error(ErrorCode::kBadNode, "'{}' is the name of the operator", name));
   const AttributeValue* found = node.find_attribute(name);
   const std::optional<AttributeValue> old = found == nullptr ? std::nullopt : std::optional(*found);
   const auto set = [&](const std::optional<AttributeValue>& wanted) {

@@ -238,6 +238,24 @@ class Graphs(ProgramCase):
         self.assertIn("searched for a pattern", str(caught.exception))
         module.verify()
 
+    def test_modules_without_graph(self):
+        module = sg.Module()
+        self.assertIn("without graph", repr(module))
+        for use in (lambda: module.root, module.verify, module.text, module.to_bytes, module.infer,
+                    module.eval, lambda: module.rewritten, lambda: sg.diff(module, module),
+                    lambda: module.replace("match { %y = Relu(%x) } outputs %y", op.Abs)):
+            with self.assertRaises(sg.Error):
+                use()
+
+    def test_nodes_of_other_graphs(self):
+        other = sg.Module.parse(TWO).root.node("relu")
+        for use in (lambda: self.root.Abs(self.root.value("y"), before=other),
+                    lambda: self.root.node("sum").move_before(other),
+                    lambda: self.root.add_node("com.acme::X", [])):
+            with self.assertRaises(sg.Error):
+                use()
+            self.module.verify()
+
     def test_numpy_is_imported_when_it_is_wanted(self):
         script = ("import sys, sluice.graph as sg\nm = sg.Module.parse(sys.argv[1])\n"
                   "m.root.Add(m.root.value('y'), 1.5)\nm.verify()\nprint('numpy' in sys.modules)\n")

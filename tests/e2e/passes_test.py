@@ -331,8 +331,8 @@ class Passes(ProgramCase):
                 time.sleep(0.05)
 
     def test_graphs_that_are_refused(self):
-        for said, edit in (("made nothing input", "s/^graph @main(%x: f32.4, 64.)/graph @main()/"),
-                           ("made output 'z'", "s/%y/%z/g"),
+        for said, edit in (("and is nothing now", "s/^graph @main(%x: f32.4, 64.)/graph @main()/"),
+                           ("is output 'z'", "s/%y/%z/g"),
                            ("does not verify", "s/ Softmax(/ Relu(/; s/f32.4, 64. =/f32[64] =/")):
             with self.subTest(edit=edit):
                 own = self.script("own", "sluice-show - | sed '%s' | sluice-as -" % edit)
@@ -344,7 +344,7 @@ class Passes(ProgramCase):
                                  ("loop", 5, "--pass-seconds"), ("memory", 5, "memory ran out"),
                                  ("throw", 3, "thrown by the pass"),
                                  ("fail", 3, "test-pass: it does not like the graph"),
-                                 ("cycle", 3, "cycle"), ("input", 3, "made input 'another'"),
+                                 ("cycle", 3, "cycle"), ("input", 3, "is input 'another'"),
                                  ("type", 3, "output")):
             with self.subTest(name=name):
                 self.failing(code, said, self.plugin(name + ".so"), "--pass-memory=200000000",

@@ -40,7 +40,7 @@ class Case(ScratchCase):
 
     def python(self, script, *arguments, **environment):
         """What a script prints that imports sluice."""
-        lib = os.path.dirname(sluice.__file__)
+        lib = os.path.dirname(os.path.dirname(sluice.__file__))
         done = subprocess.run(
             [sys.executable, "-c", script, *arguments],
             env={**os.environ, "PYTHONPATH": lib, **environment},

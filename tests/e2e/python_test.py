@@ -303,7 +303,7 @@ class Compile(ScratchCase):
         )
         model = self.save("chain.onnx", chain(20000))
         paths = os.environ | {
-            "PYTHONPATH": os.path.dirname(sluice.__file__),
+            "PYTHONPATH": os.path.dirname(os.path.dirname(sluice.__file__)),
             "TMPDIR": self.scratch,
         }
         with subprocess.Popen(

@@ -115,6 +115,8 @@ def _operand(graph, given, inputs):
     """A value; a number becomes a constant of the dtype of the first value beside it."""
     if given is None or isinstance(given, Value):
         return given
+    if isinstance(given, (list, tuple)) and any(isinstance(each, Value) for each in given):
+        raise TypeError("operands are given one by one: graph.Concat(a, b, axis=1)")
     if not isinstance(given, (int, float)):
         return graph.constant(given)
     return graph.constant(given, next((v.dtype or "" for v in inputs if isinstance(v, Value)), ""))

@@ -5,6 +5,7 @@ import inspect
 import re
 
 from sluice.graph import _graph
+from sluice.graph.errors import Error
 from sluice.graph.expressions import Call, Constant, Expression, Result, Variable, Writer
 
 Count = collections.namedtuple("Count", "name matches effects obstacle")
@@ -129,6 +130,8 @@ def pattern(method):
 def _pattern_of(owner, method, where):
     names = list(inspect.signature(method).parameters)[1:]
     outputs = method(owner, *(Variable(name) for name in names))
+    if outputs is None:
+        raise TypeError(f"{method.__name__}() returned None: a pattern returns an expression")
     return Pattern(outputs, getattr(method, "where", where), inputs=names)
 
 
@@ -162,6 +165,17 @@ def _collect(name, context):
         obstacle = next((count.obstacle for count in own if count.obstacle), "")
         context.counts = [count for count in context.counts if count.name != name]
         context.counts.append(Count(name, matches, effects, obstacle))
+
+
+def _with_line(problem, text, name):
+    """An error of a text of patterns, with the line that it is about: nobody has seen the text."""
+    place = re.match(re.escape(name) + r":(\d+):\d+: ", problem.message)
+    lines = text.split("\n")
+    if not place or not 0 < int(place[1]) <= len(lines):
+        return problem
+    line = lines[int(place[1]) - 1].strip()
+    message = f"{problem.message[place.end():]}, in \"{line}\" of {name}"
+    return Error(problem.code, message, problem.hint)
 
 
 class _Rewrite(Pass):
@@ -204,7 +218,10 @@ class _Rewrite(Pass):
             accepts = lambda found: bool(self.meets(match_of(found)))
         replace = lambda found: self._replacement(match_of(found), patterns[found.rule])
         text = self._text(patterns, context)
-        _, counts = _graph.rewrite(module, text, self.name, accepts, replace)
+        try:
+            _, counts = _graph.rewrite(module, text, self.name, accepts, replace)
+        except Error as problem:
+            raise _with_line(problem, text, self.name) from None
         context.counts += [Count(self.name, *count[1:]) for count in counts]
         _collect(self.name, context)
 
