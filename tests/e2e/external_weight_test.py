@@ -374,7 +374,8 @@ class WrongFiles(Case):
             path = model if option.endswith("0") else self.one(option)[1]
             code = ("import os, sys, sluice; model = sluice.Model(sys.argv[1]); "
                     "os.truncate(sys.argv[2], 0); model.run({'x': [[1.0] * 64] * 2})")
-            environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(sluice.__file__))}
+            lib = os.path.dirname(os.path.dirname(sluice.__file__))
+            environment = {**os.environ, "PYTHONPATH": lib}
             done = subprocess.run([sys.executable, "-c", code, model, path], check=False,
                                   capture_output=True, env=environment)
             self.assertEqual(done.returncode, -7, done.stderr)  # SIGBUS

@@ -18,8 +18,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 POINTS = ["before-infer-shape", "after-infer-shape", "after-builtin-fusion", "after-optimize",
           "before-build", "after-assign-streams"]
 SMALL = ["tiny-mlp", "tiny-conv", "two-lstms"]
-MODELS = [*SMALL, "mlp", "detection-head", "four-answers", "encoder-pair", "mobilenet-v2", "yunet", "shufflenet-v2", "unet",
-          "vit-base"]
+MODELS = [*SMALL, "mlp", "detection-head", "four-answers", "encoder-pair", "mobilenet-v2", "yunet",
+          "shufflenet-v2", "unet", "vit-base"]
 
 LOOKS = """
 from sluice.graph import Pass, main

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What the package sluice says to arguments that it cannot take and to programs that are broken; what it
-does without numpy; and what is left where a compile is interrupted.
+"""What the package sluice says to arguments that it cannot take and to programs that are broken;
+what it does without numpy; and what is left where a compile is interrupted.
 
 usage: python_errors_test.py FOLDER_OF_PROGRAMS [unittest arguments]
 """

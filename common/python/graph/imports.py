@@ -1,5 +1,5 @@
-"""The files that a pass consists of: a file and every .py below its folder that an import names, and
-so on. Nothing of them is run. As a program it prints their paths, the first one first.
+"""The files that a pass consists of: a file and every .py below its folder that an import names,
+and so on. Nothing of them is run. As a program it prints their paths, the first one first.
 """
 
 import ast

@@ -27,7 +27,7 @@ struct ModelImport {
   int64_t opset = 0;  // of the other nodes
   bool needs_ranks = false;
   std::string states = {};  // the value of --state
-  size_t node_index = 0;  // of nodes without name
+  size_t node_index = 0;    // of nodes without name
 
   int64_t opset_of(const onnx::NodeProto& node) const {
     const auto found = opsets.find(&node);
